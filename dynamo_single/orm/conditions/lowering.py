@@ -59,7 +59,7 @@ _SET_MEMBERS = {"SS": "S", "NS": "N", "BS": "B"}
 
 
 def lower(condition: Condition, layout: ModelLayout | None) -> Condition:
-    """Put a condition into the item's own names and values; what DynamoDB cannot compare is ``NotSupported``."""
+    """Convert a condition to the item's own names and values; raise ``NotSupported`` for unsupported comparisons."""
     if isinstance(condition, Compare):
         if layout is None:
             raise UnknownField(f"{condition.attribute}: without a layout only stored names can be compared.")
@@ -78,7 +78,7 @@ def lower(condition: Condition, layout: ModelLayout | None) -> Condition:
 
 
 def missing_condition(name: str) -> Condition:
-    """That an item has no value of an attribute; ``NULL`` is none."""
+    """Return the condition that an item has no value of an attribute; ``NULL`` counts as none."""
     return Or((Stored(name, "missing"), Stored(name, "=", (NULL,))))
 
 
@@ -97,7 +97,7 @@ def check(condition: Condition, layout: ModelLayout) -> None:
 
 
 def order_value(attribute_value: StoredValue) -> tuple[str, object]:
-    """Give what DynamoDB orders a text, number or binary value by; values of two types are not comparable."""
+    """Return DynamoDB's sort value of a string, number or binary value; values of two types are not comparable."""
     ((kind, value),) = attribute_value.items()
     if kind == "N":
         return kind, Decimal(value)
@@ -170,7 +170,7 @@ def _lower_range(compare: Compare, info: AttributeInfo) -> Condition:
     low, high = (_ordered_operand(compare, info, value) for value in compare.value)
     if low.keys() != high.keys():
         raise InvalidValue(f"{condition_text(compare, info)}: the two bounds are of different types.")
-    # DynamoDB refuses a BETWEEN of which the bounds are the wrong way round.
+    # DynamoDB rejects a BETWEEN with reversed bounds.
     if order_value(low) > order_value(high):
         return Nothing()
     return Stored(info.stored, "between", (low, high), compare.path)
@@ -268,7 +268,7 @@ def _ordered_operand(compare: Compare, info: AttributeInfo, value: object) -> At
     return given
 
 
-# The conditions of indexes: as tuples, as texts that know no names, and in the stored names of a model.
+# The conditions of indexes: as tuples, as strings without names, and in the stored names of a model.
 
 
 def index_condition(condition: Condition) -> IndexCondition:
@@ -279,7 +279,7 @@ def index_condition(condition: Condition) -> IndexCondition:
 
 
 def index_condition_of_plain(given: Plain) -> IndexCondition:
-    """The same of a condition as a migration file has it; ``ConfigurationError`` for what is none."""
+    """Convert the condition of a migration file the same way; raise ``ConfigurationError`` for an invalid one."""
     return index_condition(condition_of(given))
 
 
@@ -303,7 +303,7 @@ def filter_text(given: IndexCondition) -> str:
     return condition_text(_asked(with_attribute_names(given, given.attributes)))
 
 
-#: What a filter calls the operators.
+#: The lookups of the operators in filters.
 _LOOKUPS = {
     "=": "exact",
     "<": "lt",
@@ -352,7 +352,7 @@ def _read(text: str) -> Condition:
 
 
 def _sorted(condition: Condition) -> Condition:
-    """The members of an ``in`` in one order, since a set of Python's has another one in each process."""
+    """Return the members of an ``in`` in a fixed order, because a Python set's order differs between processes."""
     if isinstance(condition, And | Or):
         return type(condition)(tuple(map(_sorted, condition.children)))
     if isinstance(condition, Not):

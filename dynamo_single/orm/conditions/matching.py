@@ -21,12 +21,12 @@ _Comparison = Callable[[StoredValue, tuple[StoredValue, ...]], bool]
 
 
 def matches(condition: Condition, item: Item, layout: ModelLayout | None = None) -> bool:
-    """Whether a stored item meets a condition; ``layout`` is needed if the condition uses the model's names."""
+    """Return whether a stored item meets a condition; ``layout`` is needed if the condition uses the model's names."""
     return _matches(lower(condition, layout), item)
 
 
 def is_comparable(condition: Condition) -> bool:
-    """Whether DynamoDB can compare by a condition in stored names too: some operators are compared by here only."""
+    """Return whether DynamoDB can evaluate a condition in stored names too: some operators work only here."""
     if isinstance(condition, And | Or):
         return all(map(is_comparable, condition.children))
     if isinstance(condition, Not):
@@ -111,7 +111,7 @@ def _size(value: StoredValue) -> int | None:
 
 
 def _texts(value: StoredValue) -> list[str]:
-    """What of a value can be searched: a text, a number as it is written, and the members of sets of these."""
+    """Return the searchable parts of a value: a string, an encoded number, and the members of sets of these."""
     ((kind, content),) = value.items()
     if kind in ("S", "N"):
         return [content]
@@ -119,7 +119,7 @@ def _texts(value: StoredValue) -> list[str]:
 
 
 def _of_text(compare: Callable[[str, str], bool], *, folds: bool = True) -> _Comparison:
-    """A comparison of a text, or of any member of a set, with a text."""
+    """Compare a string, or any member of a set, with a string."""
 
     def compared(value: StoredValue, operands: tuple[StoredValue, ...]) -> bool:
         text = operands[0]["S"]
@@ -131,7 +131,7 @@ def _of_text(compare: Callable[[str, str], bool], *, folds: bool = True) -> _Com
     return compared
 
 
-#: What DynamoDB's signs say of two values in the form in which they are compared.
+#: The results of DynamoDB's operators for two comparable values.
 ORDERINGS: dict[str, Callable[[Any, Any], bool]] = {
     "=": lambda value, operand: bool(value == operand),
     "<": lambda value, operand: bool(value < operand),
@@ -145,7 +145,7 @@ _WRITTEN_IN_WAYS = {"N", "L", "M", "SS", "NS", "BS"}
 
 _COMPARISONS: dict[str, _Comparison] = {
     "=": lambda value, operands: bool(normalized_value(value) == normalized_value(operands[0])),
-    # Of a text, a list may have thousands: these are equal only if they are so as they are written.
+    # A list of strings may have thousands of members: equal ones have equal encodings.
     "in": lambda value, operands: bool(
         value in operands
         or (value.keys() <= _WRITTEN_IN_WAYS and normalized_value(value) in map(normalized_value, operands))

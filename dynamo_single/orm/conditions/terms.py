@@ -17,9 +17,9 @@ from dynamo_single.table.request import StoredValue
 IDENTITY = "identity"
 #: The pseudo attribute by which layouts name the discriminator.
 ITEM_TYPE = "item_type"
-#: The attribute that says when an item was soft-deleted.
+#: The attribute with the time when an item moved to the trash.
 DELETED_AT = "deleted_at"
-#: What parts of a text are compared by without regard to case, or from its end: DynamoDB cannot, Python does.
+#: Operators for parts of a string without regard to case, or from its end: only Python supports them.
 TEXT_OPERATORS = frozenset(("iexact", "icontains", "istartswith", "endswith", "iendswith"))
 #: The operators that only Python compares by.
 IN_PYTHON = TEXT_OPERATORS | {"canonical"}
@@ -39,7 +39,7 @@ class Compare(Struct, frozen=True):
 class ComparePair(Struct, frozen=True):
     """One comparison of two attributes of an item, by ``exact``, ``lt``, ``lte``, ``gt`` or ``gte``.
 
-    It holds for no item that lacks one of them. Both have to be stored alike, which whoever makes one sees to.
+    It is false for an item without one of them. Both must have the same stored type, which the caller ensures.
     """
 
     attribute: str
@@ -74,8 +74,8 @@ class Nothing(Struct, frozen=True):
 class Stored(Struct, frozen=True):
     """One comparison in the item's own names and values, which needs no model to be understood.
 
-    Operators: ``= < <= > >= between in begins_with contains exists missing canonical type``, ``size`` with each of
-    the first five after it, and those of ``TEXT_OPERATORS``.
+    Operators: ``= < <= > >= between in begins_with contains exists missing canonical type``, ``size`` with each of the
+    first five after it, and those of ``TEXT_OPERATORS``.
     """
 
     name: str
@@ -100,7 +100,7 @@ EVERYTHING = And()
 
 
 class Order(Struct, frozen=True):
-    """Sorting by one attribute; missing values come where the key has them, unless ``missing_first`` says where."""
+    """Sorting by one attribute; missing values have the key's position, unless ``missing_first`` sets it."""
 
     attribute: str
     descending: bool = False
@@ -112,7 +112,7 @@ class Order(Struct, frozen=True):
         return Order(self.attribute, not self.descending, missing_first)
 
 
-# The algebra of conditions: simplifying them, taking them apart and joining them, and what they look at.
+# The algebra of conditions: simplify, split and join them, and list their attributes.
 
 
 def simplify(condition: Condition) -> Condition:
@@ -173,7 +173,7 @@ def _simplify_group(condition: And | Or) -> Condition:
 
 
 def with_names(condition: Condition, names: Mapping[str, str]) -> Condition:
-    """A condition in stored names with others in the place of some."""
+    """Return a condition in stored names with some names replaced."""
     if isinstance(condition, And | Or):
         return type(condition)(tuple(with_names(child, names) for child in condition.children))
     if isinstance(condition, Not):

@@ -25,28 +25,28 @@ from dynamo_single.orm.schema.keys.secret_values import MASK, Path, is_secret_na
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.layout import AttributeInfo, ModelLayout
 
-#: Alternatives that errors name; ``queryset`` is the one without what was refused.
+#: Alternatives that errors name; ``queryset`` is the queryset without the unsupported part.
 FILTER_IN_PYTHON = "filter in Python: [each for each in queryset if ...]"
 SORT_IN_PYTHON = "sort in Python: sorted(queryset, key=...)"
 COMPUTE_IN_PYTHON = "compute it in Python: [... for each in queryset]"
 
 
 def extraction_advice(place: str) -> str:
-    """Return the declarations that keep a value inside a document in an attribute: for texts, and for numbers."""
+    """Return the declarations that store a nested value in an attribute: for strings, and for numbers."""
     declared = f"models.ExtractedAttribute({place!r}"
     return f"{declared}), for numbers {declared}, output=models.DecimalAttribute())"
 
 
 def capitalized(text: str) -> str:
-    """Return a text that begins with a capital letter."""
+    """Return a string that begins with a capital letter."""
     return text[:1].upper() + text[1:]
 
 
 def condition_text(condition: Condition, layout: ModelLayout | AttributeInfo | None = None) -> str:
     """Return a condition as a Django developer would write it: ``company_id='1', name__startswith='A'``.
 
-    Values of secrets are masked. ``layout`` is the model's, or what is known of the one attribute; without it the names
-    decide what is a secret.
+    Values of secrets are masked. ``layout`` is the model's, or describes a single attribute; without it the names
+    determine the secrets.
     """
     if isinstance(condition, And | Or):
         return _word_group(condition, layout)
@@ -86,7 +86,7 @@ def hides(layout: ModelLayout | AttributeInfo | None, name: str, path: Path) -> 
 
 
 def _plain(operand: object) -> str:
-    """A stored value without its type, where that is one of Python's: ``1`` of ``{"N": "1"}``."""
+    """Return a stored value without its type, if it is a Python value: ``1`` of ``{"N": "1"}``."""
     match operand:
         case {"N": str(number)}:
             return number
@@ -145,7 +145,7 @@ def plain_condition(condition: Condition) -> Plain:
 
 
 def condition_of(given: Plain) -> Condition:
-    """The condition that ``plain_condition`` wrote; raises ``ConfigurationError`` for what it cannot have written."""
+    """Read the condition that ``plain_condition`` wrote; raise ``ConfigurationError`` for an invalid one."""
     match given:
         case ("and", *children):
             return And(tuple(map(condition_of, children)))

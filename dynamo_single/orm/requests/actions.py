@@ -17,10 +17,10 @@ from dynamo_single.orm.schema.keys.values import item_size
 from dynamo_single.table import names
 from dynamo_single.table.request import Item as Item
 
-#: The texts of an item's partition key and sort key.
+#: The strings of an item's partition key and sort key.
 ItemKey = tuple[str, str]
 
-#: The condition that there is no item under the key, and the one that there is.
+#: The conditions that the key has no item, and that it has one.
 ITEM_MISSING = Stored(names.PARTITION_KEY, "missing")
 ITEM_EXISTS = Stored(names.PARTITION_KEY, "exists")
 _KEY: Final = frozenset({names.PARTITION_KEY, names.SORT_KEY})
@@ -43,7 +43,7 @@ def as_read(item: Item, stored: Iterable[str]) -> Condition:
 
 
 class Put(Struct, frozen=True):
-    """Write a whole item, in the place of what is under its key."""
+    """Write a whole item, replacing the item under its key."""
 
     item: Item
     condition: Condition = EVERYTHING

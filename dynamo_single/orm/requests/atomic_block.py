@@ -59,7 +59,7 @@ class Entry(Struct, frozen=True, eq=False):
         return max((sizes.get(id(item)) or item_size(item) for item in self.written_items), default=0)
 
     def is_of(self, key: ItemKey) -> bool:
-        """Return whether a key is that of the object's own item."""
+        """Return whether a key belongs to the object's own item."""
         return bool(self.written_items) and key_of(self.written_items[-1]) == key
 
 
@@ -275,7 +275,7 @@ def _is_claim(action: Put) -> bool:
 
 
 def _passed_on(one: Action, other: Action) -> Action | None:
-    """Return the action for a claim that one object releases and another object takes, in any order."""
+    """Return the action for a claim that one object releases and another takes, in any order."""
     released, taken = (one, other) if isinstance(one, Delete) else (other, one)
     if not isinstance(released, Delete) or not isinstance(taken, Put) or not _is_claim(taken):
         return None

@@ -1,7 +1,7 @@
 """Plans and actions written as requests of DynamoDB's API.
 
-This is the last step in which nothing is sent: a request is a value that can be printed and compared. What it consumes
-is asked for by the table, and so is the table's name, except where the API wants it inside.
+This is the last step before sending: a request is a value that can be printed and compared. The table adds the option
+for consumed capacity, and its own name, except if the API requires the name inside.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ _VALUES = "ExpressionAttributeValues"
 def compile_plan(
     plan: Plan, *, table_name: str = "", count: bool = False, limit: int | None = None
 ) -> tuple[Request, ...]:
-    """Write a plan's first requests: none if it is empty, one for each partition, one for each 100 keys of a batch. Of
-    claims it is those that read the claims, since these say which items are read after them.
+    """Return a plan's first requests: none if it is empty, one for each partition, one for each 100 keys of a batch.
+    For claims, return the reads of the claims, which determine the items to read next.
 
     ``limit`` counts items read, before the filter, and is sent up to ``MAX_PAGE_ITEMS``; ``table_name`` is needed for a
-    batch_get. ``count`` asks queries
-    and scans for the number of items only. Further pages are ``with_page`` of the same request.
+    batch_get. ``count`` requests only the number of items from queries and scans. Further pages are ``with_page`` of
+    the same request.
     """
     if plan.kind == "get":
         (key,) = plan.keys
@@ -82,7 +82,7 @@ def compile_plan(
         )
     paging: dict[str, Any] = {"Select": "COUNT"} if count else {}
     if count:
-        plan = replace(plan, projection=())  # DynamoDB refuses one where nothing is returned
+        plan = replace(plan, projection=())  # DynamoDB rejects a projection with COUNT
     if limit is not None:
         paging["Limit"] = min(limit, MAX_PAGE_ITEMS)
     if plan.kind == "scan":
@@ -95,7 +95,7 @@ def compile_plan(
 
 
 def with_page(request: Request, *, start_key: Mapping[str, object] | None = None, limit: int | None = None) -> Request:
-    """Give the request for the page after ``start_key``, the ``LastEvaluatedKey`` of the one before.
+    """Return the request for the page after ``start_key``, the previous page's ``LastEvaluatedKey``.
 
     ``limit`` is sent up to ``MAX_PAGE_ITEMS``.
     """
@@ -166,7 +166,7 @@ def _consistency(plan: Plan) -> dict[str, object]:
 def compile_batches(
     keys: Sequence[ItemKey], table_name: str, options: Mapping[str, object] = _STRONGLY
 ) -> tuple[Request, ...]:
-    """BatchGetItems of the items under some keys, a hundred each; strongly consistent, unless ``options`` say else."""
+    """Return BatchGetItems for some keys, a hundred each; strongly consistent, unless ``options`` override this."""
     chunks = (keys[start : start + MAX_BATCH_KEYS] for start in range(0, len(keys), MAX_BATCH_KEYS))
     return tuple(
         Request("BatchGetItem", {"RequestItems": {table_name: {"Keys": list(map(item_key, chunk)), **options}}})
@@ -185,7 +185,7 @@ def _query(plan: Plan, condition: KeyCondition) -> dict[str, object]:
 
 
 def _key_texts(condition: KeyCondition) -> tuple[str, ...]:
-    """The partition, and what the sort keys are compared with."""
+    """Return the partition, and the comparisons of the sort keys."""
     if condition.operator == "begins_with":
         # The same keys lie between the prefix and its end. begins_with() on a key ignores the case of ASCII letters in
         # Dynoxide 1.2.1; BETWEEN is alike on every engine.
@@ -198,7 +198,7 @@ def _key_texts(condition: KeyCondition) -> tuple[str, ...]:
 def _unfiltered(
     texts: int, index: str | None, operator: SortOperator, projection: tuple[str, ...], forward: bool, consistent: bool
 ) -> dict[str, Any]:
-    """The parameters of all Queries that read like this without a filter, with empty texts in the key."""
+    """Return the parameters of all Queries with this shape without a filter, with empty strings in the key."""
     return _written(("",) * texts, index, operator, projection, forward, consistent)
 
 
@@ -235,13 +235,13 @@ def _key_condition(texts: Sequence[str], index: str | None, operator: SortOperat
 
 
 def _expressions(projection: tuple[str, ...], filtered: Plan | None, builder: ExpressionBuilder) -> dict[str, str]:
-    """What a query and a scan leave out, and what they read of the rest."""
+    """Add the filter of a query or scan, and its projection."""
     text = "" if filtered is None else compile_condition(filtered.filter, filtered.layout, builder)
     return {**({"FilterExpression": text} if text else {}), **_projection(projection, builder), **builder.params()}
 
 
 def _projection(projection: tuple[str, ...], builder: ExpressionBuilder | None = None) -> dict[str, str]:
-    """What is read of each item; with its own placeholders for a request that has no other expression."""
+    """Add the projection of each item; with separate placeholders for a request without another expression."""
     if not projection:
         return {}
     if builder is not None:
@@ -271,7 +271,7 @@ def _put(action: Put) -> dict[str, object]:
 
 @cache
 def _of_a_new_item() -> dict[str, object]:
-    """What the items are put with that must not be there yet: most of them."""
+    """The parameters for putting a new item, the usual case."""
     return _conditional(ITEM_MISSING, ExpressionBuilder())
 
 
@@ -314,7 +314,7 @@ class _UpdateText(Struct, frozen=True):
 def _shared_update(
     put: tuple[str, ...], removed: tuple[str, ...], terms: tuple[tuple[str, str], ...]
 ) -> _UpdateText | None:
-    """Write an update of some names under some conditions; ``None`` if it is too long or changes nothing."""
+    """Write an update of names under conditions; return ``None`` if it is too long or changes nothing."""
     conditions = tuple(Stored(name, operator, (_NO_VALUE,) if operator == "=" else ()) for name, operator in terms)
     try:
         params = _whole_update(Update(("", ""), dict.fromkeys(put, _NO_VALUE), removed, condition=And(conditions)))
@@ -350,7 +350,7 @@ def _whole_update(action: Update) -> dict[str, object]:
 
 
 def fits(action: Update) -> bool:
-    """Whether an update's expressions are as short as DynamoDB takes them."""
+    """Return whether an update's expressions are within DynamoDB's limits."""
     try:
         _update(action)
     except ExpressionTooLong:

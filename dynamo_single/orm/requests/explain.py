@@ -1,4 +1,4 @@
-"""A plan in words: how a query is read, by which requests, and what is read for nothing.
+"""A plan in words: how a query is read, its requests, and the items that it discards.
 
 This module turns finished plans into text and must not make or change any.
 """
@@ -37,7 +37,7 @@ _OPERATIONS = {"get": "GetItem", "batch_get": "BatchGetItem", "query": "Query", 
 
 
 def describe(plan: Plan, requests: Sequence[Request] = (), *, afterwards: Iterable[tuple[str, str]] = ()) -> str:
-    """Describe a plan, its first requests, and what comes ``afterwards``, each line with its label."""
+    """Describe a plan, its first requests, and the steps ``afterwards``, each line with its label."""
     lines = [f"{plan.layout.label}: {query_text(plan.query)}"]
     lines += (f"  {label:<9} {text}" for label, text in _lines(plan))
     lines += (f"  {'not used':<9} {describe_key(each.key)}: {each.reason}." for each in plan.rejected)
@@ -97,7 +97,7 @@ def _reads(plan: Plan) -> str:
 
 
 def _shards(plan: Plan) -> str:
-    """Which of the shards that there are can hold what is asked for."""
+    """Describe the shards that can contain matches."""
     there = f"there {'is' if str(plan.query.schedule).startswith('1 ') else 'are'} {plan.query.schedule}"
     if plan.kind == "query":
         alias = plan.layout.alias
@@ -162,7 +162,7 @@ def _filter(plan: Plan) -> str:
 
 
 def reads_whole_model(plan: Plan) -> bool:
-    """Whether a query reads every object of its model: by a key that lists them all, of which no part is given."""
+    """Return whether a query reads every object of its model: by a listing key without any known part."""
     key = plan.key
     if plan.kind != "query" or key is None or key.partition.variables:
         return False

@@ -19,7 +19,7 @@ from dynamo_single.table import names
 from dynamo_single.table.request import LIMITS, MAX_EXPRESSION, MAX_IN_OPERANDS, MAX_OPERATORS, StoredValue
 
 _FUNCTIONS = {"begins_with": "begins_with", "contains": "contains", "type": "attribute_type"}
-#: The bytes and operators that are left to what else is in an expression that was divided.
+#: The bytes and operators reserved for the rest of an expression that was divided.
 _RESERVED = (512, 20)
 _COMPARATORS = ("=", "<", "<=", ">", ">=")
 
@@ -40,7 +40,7 @@ class ExpressionBuilder:
         return self._names.setdefault(stored, f"#a{len(self._names)}")
 
     def path(self, stored: str, path: tuple[str | int, ...] = ()) -> str:
-        """Give the placeholder of a place inside an attribute; a key without UTF-8 form is an ``InvalidValue``."""
+        """Return the placeholder of a path inside an attribute; raise ``InvalidValue`` for a key without UTF-8 form."""
         steps = (
             f"[{step}]" if isinstance(step, int) else f".{self.name(checked_text(step, path=f'a place in {stored}'))}"
             for step in path
@@ -66,14 +66,15 @@ class ExpressionBuilder:
 def compile_condition(condition: Condition, layout: ModelLayout | None, builder: ExpressionBuilder) -> str:
     """Write a condition; everything gives ``""``, which stands for no expression at all.
 
-    ``layout`` is needed only if the condition uses the model's own names. One that is too long for DynamoDB is refused.
+    ``layout`` is needed only if the condition uses the model's own names. A condition over DynamoDB's limits is
+    rejected.
     """
     lowered = simplify(condition if layout is None else lower(condition, layout))
     text = _write(lowered, builder)
     size, operators = len(text.encode()), _operators(lowered)
     if size > MAX_EXPRESSION or operators > MAX_OPERATORS:
         shown = condition_text(condition, layout)
-        # Without a layout it is the condition of a write, which has no queryset to say this of.
+        # Without a layout it is the condition of a write, so the advice about querysets does not apply.
         memory = " before writing" if layout is None else ", or call allow_in_memory(), which compares in Python"
         raise ExpressionTooLong(
             f"{shown if len(shown) <= 200 else shown[:200] + '...'}: as an expression this has {size} bytes "
@@ -86,10 +87,10 @@ def compile_condition(condition: Condition, layout: ModelLayout | None, builder:
 def split_conditions(
     terms: Sequence[Condition], layout: ModelLayout, first: Sequence[Condition] = ()
 ) -> tuple[tuple[Condition, ...], tuple[Condition, ...]]:
-    """Divide conditions that all have to hold: those that one expression has room for, and the longest others.
+    """Divide conditions that must all hold: those that fit into one expression, and the longest others.
 
-    If all of them fit, there are no others. If not, ``first`` come first, and some of the room is left to what else the
-    expression holds.
+    If all of them fit, there are no others. If not, ``first`` come first, and some room is left for the rest of the
+    expression.
     """
     measured: list[tuple[bool, int, int, int]] = []
     builder = ExpressionBuilder()

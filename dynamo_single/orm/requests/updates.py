@@ -1,7 +1,7 @@
-"""Changes that DynamoDB makes of what is stored: sums, longer lists, other sets, and places inside maps and lists.
+"""Changes that DynamoDB makes to stored values: sums, longer lists, other sets, and elements of maps and lists.
 
-A change is a value in the item's own names. This module says what it needs of the item, and what it makes of one, as
-DynamoDB does. This module must not know models, Django's expressions or requests.
+A change is a value in the item's own names. This module defines its requirements on the item, and its result, as
+DynamoDB computes it. It does not depend on models, Django's expressions or requests.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dynamo_single.table.request import Item, StoredValue
 
 Operator = Literal["set", "remove", "copy", "sum", "append", "prepend", "include", "exclude"]
 
-#: Digits enough for the sum of any two numbers that DynamoDB stores, the smallest beside the largest.
+#: Enough digits for the sum of any two DynamoDB numbers, such as the smallest and the largest.
 _EXACT = Context(prec=300)
 
 
@@ -32,11 +32,11 @@ class Place(Struct, frozen=True):
     path: tuple[str | int, ...] = ()
 
     def __str__(self) -> str:
-        """As ``filter()`` takes it."""
+        """Write the path as ``filter()`` accepts it."""
         return "__".join(map(str, (self.name, *self.path)))
 
     def stored(self, operator: str, *operands: StoredValue) -> Stored:
-        """A comparison of what lies here."""
+        """Return a comparison of the value at this path."""
         return Stored(self.name, operator, operands, self.path)
 
     def within(self) -> Place:
@@ -44,18 +44,17 @@ class Place(Struct, frozen=True):
         return Place(self.name, self.path[:-1])
 
     def overlaps(self, other: Place) -> bool:
-        """Whether one of the places is the other, or in it."""
+        """Return whether one of the paths equals or contains the other."""
         shorter = min(len(self.path), len(other.path))
         return self.name == other.name and self.path[:shorter] == other.path[:shorter]
 
 
 class Change(Struct, frozen=True):
-    """What becomes of a place.
+    """The change of one path.
 
-    ``operand`` is a value to set, append or include, or the number that a sum begins with (``None`` for no number).
-    ``places`` are what is copied, or what a sum adds (1) or subtracts (-1): together with the number two at most, as
-    DynamoDB has no more. ``source_text`` is the change as it was asked for. With ``computed`` DynamoDB cannot make it
-    alone.
+    ``operand`` is a value to set, append or include, or the first number of a sum (``None`` for no number). ``places``
+    are copied, added (1) or subtracted (-1): together with the number at most two, which is DynamoDB's limit.
+    ``source_text`` is the change in the caller's form. With ``computed`` DynamoDB cannot make it alone.
     """
 
     place: Place
@@ -67,7 +66,7 @@ class Change(Struct, frozen=True):
 
     @property
     def is_cumulative(self) -> bool:
-        """Whether the change made twice is another one than made once."""
+        """Whether repeating the change has another result."""
         shifts = self.operator == "remove" and bool(self.place.path) and isinstance(self.place.path[-1], int)
         return shifts or self.operator not in ("set", "remove", "include", "exclude")
 
@@ -78,7 +77,7 @@ class Change(Struct, frozen=True):
         return (*own, *(place for place, _ in self.places))
 
     def needs(self) -> tuple[Condition, ...]:
-        """What has to hold of the item, for the change to mean anything."""
+        """Return the condition under which the change is valid for the item."""
         return (*self._container(), *self._operands())
 
     def _container(self) -> tuple[Condition, ...]:
@@ -101,7 +100,7 @@ class Change(Struct, frozen=True):
 
 
 def with_names(changes: Iterable[Change], names: Mapping[str, str]) -> tuple[Change, ...]:
-    """Changes with other physical names in the place of some."""
+    """Return the changes with some physical names replaced."""
 
     def named(place: Place) -> Place:
         return replace(place, name=names.get(place.name, place.name))
@@ -113,7 +112,7 @@ def with_names(changes: Iterable[Change], names: Mapping[str, str]) -> tuple[Cha
 
 
 def required_conditions(changes: Iterable[Change]) -> Condition:
-    """What has to hold of an item for all the changes."""
+    """Return the condition on the item for all the changes."""
     found: list[Condition] = []
     for change in changes:
         found += (condition for condition in change.needs() if condition not in found)
@@ -121,7 +120,7 @@ def required_conditions(changes: Iterable[Change]) -> Condition:
 
 
 def unmet_change(changes: Iterable[Change], item: Item) -> Change | None:
-    """The first of the changes that an item does not have what it needs for."""
+    """Return the first change whose requirements an item does not meet."""
     return next((change for change in changes if not matches(join(change.needs()), item)), None)
 
 
@@ -145,7 +144,7 @@ def overlapping_places(places: Sequence[Place]) -> tuple[Place, Place] | None:
 
 
 def evaluate(changes: Iterable[Change], item: Item) -> dict[str, StoredValue | None]:
-    """The attributes that the changes give, ``None`` for none; the item has to have what the changes need.
+    """Return the resulting attributes, ``None`` for a removed one; the item must meet the changes' requirements.
 
     As in DynamoDB, each change looks at the item as it was before all of them. Elements of lists are removed last, so
     that every number means the element that it meant.
@@ -181,7 +180,7 @@ def _put(container: Any, path: tuple[str | int, ...], value: StoredValue | None)
 
 
 def stored_value_at(item: Item, place: Place) -> StoredValue | None:
-    """What lies at a place of an item."""
+    """Return the value at a path of an item."""
     found: Any = item.get(place.name)
     for step in place.path:
         found = found or {}
@@ -226,29 +225,29 @@ def add(one: Decimal, other: Decimal) -> Decimal:
     return _EXACT.add(one, other)
 
 
-# What turns one stored document into another: changes place by place, so that two writers of different places agree.
-#
-# It holds that the two are as they were read and as they are to be. This module must not know models or requests.
+# The difference of two stored documents: changes by path, so that processes with different paths do not conflict.  The
+# documents are the state that was read and the intended state. This module does not depend on models or requests.
 
 Value = StoredValue
 
-#: What another writer may have put something into, so that writing over it whole could lose that.
+#: A container that another process may have changed, so that overwriting it whole could lose that change.
 _CONTAINERS = frozenset({"M", "L", "SS", "NS", "BS"})
 _SETS = _CONTAINERS - {"M", "L"}
 
 
 class Difference(Struct, frozen=True):
-    """Changes of one attribute, none of which is in another, and what has to hold of the item for them."""
+    """Disjoint changes of one attribute, and their conditions on the item."""
 
     changes: tuple[Change, ...]
     conditions: tuple[Stored, ...] = ()
 
 
 def difference_of(name: str, before: Value | None, after: Value | None) -> Difference:
-    """The difference of an attribute by its physical name; ``None`` is one that is not there.
+    """Return the difference of an attribute by its physical name; ``None`` stands for a missing value.
 
-    A place of a map is set or removed if the map that it is in is one still. A list, a set in a map, and what is or
-    was a map on one side only, is written whole if it is as it was read. A set gets or loses members.
+    An element of a map is set or removed if its container is still a map. A list, a set in a map, and a value that is a
+    map only before or after the change, are written whole if they are unchanged since they were read. A set gets or
+    loses members.
     """
     place = Place(name)
     kinds = {kind for value in (before, after) if value is not None for kind in value}
@@ -307,7 +306,7 @@ def _as_read(place: Place, before: Value | None) -> Stored:
 
 
 def _needs(change: Change, before: Value) -> Iterator[Stored]:
-    """That the map which a place is in is one, and of a place with places of its own that it is as it was read."""
+    """Return the condition that a path's container is a map, and that a path with nested elements is unchanged."""
     yield change.place.within().stored("type", {"S": "M"})
     old: Value | None = before
     for step in change.place.path:

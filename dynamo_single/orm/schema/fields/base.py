@@ -48,13 +48,13 @@ from dynamo_single.orm.schema.keys.secret_values import MASK
 from dynamo_single.orm.schema.keys.template import join_identity, split_identity
 from dynamo_single.orm.schema.types import ModelField, StoredAttribute
 
-# What SQL models that refer to ours have: a column that holds the ``pk``, and relations that Django knows of.
+# SQL models that refer to ours: a column with the ``pk``, and relations in Django's registry.
 
-#: What follows a model's name in the place of an SQL table's: a database names it when SQL asks for the table.
+#: The suffix of a model's name in place of an SQL table's: a database names it if SQL uses the table.
 IN_DYNAMODB: Final = " (in DynamoDB)"
 #: How many characters of a ``pk`` a column holds: as many as every database of Django's can have in an index.
 LONGEST_PK: Final = 255
-#: Django's own log refers to the user, and holds nothing where users are in DynamoDB: the log is there too (E017).
+#: Django's own log refers to the user, and is empty if users are in DynamoDB: the log is there too (E017).
 LOG: Final = "admin.LogEntry"
 #: The engine of Django's that stands for no database at all.
 NO_DATABASE: Final = "django.db.backends.dummy"
@@ -63,12 +63,12 @@ _TEXTS: Final = (models.CharField, models.TextField)
 
 
 def is_in_dynamodb(model: object) -> bool:
-    """Whether a model, or what stands for it in a migration's state, is stored in DynamoDB."""
+    """Return whether a model, or its form in a migration's state, is stored in DynamoDB."""
     return isinstance(model, type) and issubclass(model, models.Model) and model._meta.db_table.endswith(IN_DYNAMODB)
 
 
 def has_sql() -> bool:
-    """Whether any database of the project holds rows."""
+    """Return whether any database of the project stores rows."""
     return any(map(_holds_rows, connections.settings))
 
 
@@ -91,10 +91,10 @@ def relations_from_sql(model: Any) -> list[Any]:
 
 
 def column_of(field: Any, **options: Any) -> ModelField | None:
-    """Django's field for the column, or ``None`` where there is none that gives the value back as it is.
+    """Return Django's field for the column, or ``None`` if no field returns the value unchanged.
 
-    Whole numbers get a column of 64 bits, texts and several variables one of 255 characters: a database refuses what is
-    larger.
+    Integers get a column of 64 bits, strings and several variables one of 255 characters: a database rejects larger
+    values.
     """
     if field.is_relation:
         return column_of(field.target_field, **options)
@@ -108,12 +108,12 @@ def column_of(field: Any, **options: Any) -> ModelField | None:
 
 
 class DynamoField(HidingField):
-    """What every field here has in common: its attribute, and the model's primary key in the place of ``id``."""
+    """The base of all fields here: its attribute, and the model's primary key instead of ``id``."""
 
     attribute: StoredAttribute
 
     def descriptor_class(self, field: ModelField) -> object:  # type: ignore[override]  # Django calls it; any callable will do
-        """The attribute, under its Python name; Django's own in the models of a migration's state, which have none."""
+        """Return the attribute, under its Python name; fields in a migration's state have none."""
         if not hasattr(self, "attribute"):
             return DeferredAttribute(field)
         self.attribute.field = self
@@ -162,7 +162,7 @@ class DynamoField(HidingField):
         return
 
     def rel_db_type(self, connection: Any) -> str | None:
-        """The column of an SQL model's foreign key to this. ``None`` if it has none, which E010 reports."""
+        """Return the column of an SQL model's foreign key to this. ``None`` without one, which E010 reports."""
         column = column_of(self)
         return None if column is None else column.db_type(connection)
 
@@ -203,7 +203,7 @@ class IntegerField(DynamoField, models.IntegerField):  # type: ignore[type-arg] 
         return [*self.default_validators, *self._validators]  # type: ignore[attr-defined]  # private to Django
 
 
-# Django's own round a float before anybody can refuse what is no number.
+# Django's own fields round a float before a value that is not a number can be rejected.
 for _bound in (models.lookups.GreaterThanOrEqual, models.lookups.LessThan):
     IntegerField.register_lookup(_bound)
 
@@ -236,17 +236,18 @@ class BooleanField(DynamoField, models.BooleanField):  # type: ignore[type-arg] 
 
 
 class TimestampField(DynamoField, models.DateTimeField):  # type: ignore[type-arg]  # not generic at run time
-    """A moment in time."""
+    """A datetime."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
-        """The present of the app's clock where ``auto_now`` or ``auto_now_add`` asks for it."""
+        """Return the app's current time if ``auto_now`` or ``auto_now_add`` is set."""
         if not (self.auto_now or (self.auto_now_add and add)):
             return super().pre_save(model_instance, add)
         setattr(model_instance, self.attname, moment := clock.now())
         return moment
 
     def save_form_data(self, instance: models.Model, data: object) -> None:
-        """What a form gives; a form cannot tell the two hours that clocks show twice apart, so one of them stays."""
+        """Return a form's value; a form cannot distinguish the two hours that clocks show twice, so the stored one is
+        kept."""
         before = getattr(instance, self.attname)
         if isinstance(data, datetime) and isinstance(before, datetime) and data == before.replace(microsecond=0):
             data = data.replace(fold=before.fold)
@@ -257,7 +258,7 @@ class DateField(DynamoField, models.DateField):  # type: ignore[type-arg]  # not
     """A calendar day."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
-        """See ``TimestampField``; the day is that of the process, as Django's is."""
+        """Return the value as ``TimestampField``; the day is the process's, as in Django."""
         if not (self.auto_now or (self.auto_now_add and add)):
             return super().pre_save(model_instance, add)
         setattr(model_instance, self.attname, day := clock.today())
@@ -276,7 +277,7 @@ class DocumentField(DynamoField, models.JSONField):
     """A map or a list (or, for a JSON attribute, any JSON value)."""
 
     def get_prep_value(self, value: object) -> object:
-        """As it is: a lookup by a path compares with a part of the document."""
+        """Return the value unchanged: a lookup by a path compares with a part of the document."""
         return value
 
     @hide_value_errors
@@ -303,20 +304,20 @@ class DocumentField(DynamoField, models.JSONField):
 
     @property
     def decoder(self) -> Any:
-        """What Django's XML loader reads the JSON text with."""
+        """The decoder with which Django's XML loader reads the JSON text."""
         return partial(FixtureDecoder, attribute=self.attribute) if hasattr(self, "attribute") else None
 
     @decoder.setter
     def decoder(self, value: object) -> None:
-        """Nothing: Django sets the one that a JSONField was declared with."""
+        """Return no decoder: Django sets the one declared on a JSONField."""
 
 
-# What a list contains is one member; JSONField's own lookup of this name compares documents.
+# A list contains one member; JSONField's own lookup of this name compares documents.
 DocumentField.register_lookup(models.lookups.Contains)
 
 
 class SetField(DynamoField):
-    """A set of texts, numbers or binaries; an empty one is not stored."""
+    """A set of strings, numbers or binaries; an empty set is not stored."""
 
     empty_strings_allowed = False
     description = _("Set")
@@ -327,7 +328,7 @@ class SetField(DynamoField):
         return "SetField"
 
     def formfield(self, **kwargs: object) -> Any:
-        """One member a line."""
+        """Write one member per line."""
         return super().formfield(**{"form_class": SetFormField, "member": self.member, **kwargs})
 
     @hide_value_errors
@@ -358,7 +359,7 @@ class ReferenceField(DynamoField, models.ForeignKey[Any, Any]):  # type: ignore[
 
     @hide_value_errors
     def validate(self, value: object, model_instance: Any) -> None:
-        """Django's, which reads the other object; not where a form has just read it."""
+        """Run Django's validation, which reads the other object, unless a form has just read it."""
         if value is None or not is_known(model_instance, self, value):
             super().validate(value, model_instance)
             return
@@ -388,7 +389,7 @@ class CopiedField(DynamoField):
 
     @hide_value_errors
     def to_python(self, value: object) -> Any:
-        """As the source's."""
+        """Return the source's value."""
         return self.source.to_python(value)
 
 
@@ -465,7 +466,7 @@ class IdentityDescriptor:
             setattr(instance, name, part)
 
     def _forget(self, instance: object) -> None:
-        """``pk = None`` is Django's way to a copy: what is made on creation is made again."""
+        """Reset generated values: ``pk = None`` is Django's way to copy an object."""
         meta: Any = self.field.model._meta
         made = [name for name in self.field.names if meta.get_field(name).has_default()]
         if not made:

@@ -1,4 +1,4 @@
-"""Documents as people read and write them: indented JSON, exact in its numbers, with a form for what JSON lacks.
+"""Documents in forms and fixtures: indented JSON with exact numbers, and an encoding for types that JSON lacks.
 
 A set or binary within a map or a list is ``{"$dynamodb": {"SS": ["a", "b"]}}``: DynamoDB's own JSON, as in fixtures.
 """
@@ -33,7 +33,7 @@ else:
 
 
 def size_in_words(value: object) -> str:
-    """How many bytes there are; nothing for none."""
+    """Return the number of bytes as words; empty without bytes."""
     if not isinstance(value, bytes | bytearray | memoryview):
         return ""
     count = len(value)
@@ -41,7 +41,7 @@ def size_in_words(value: object) -> str:
 
 
 class StoredBytes:
-    """Stored bytes to a template: their number, and where they can be read, if they can."""
+    """Stored bytes in a template: their number, and their URL, if there is one."""
 
     def __init__(self, value: object, url: str = "") -> None:
         self.text = size_in_words(value)
@@ -52,20 +52,20 @@ class StoredBytes:
 
 
 class BinaryWidget(forms.ClearableFileInput):
-    """A field for a file; beside it what is stored, and a box to clear it where it may be missing."""
+    """A file input, with the stored value, and a box to clear it if it is optional."""
 
     template_name = "dynamo_single/forms/binary.html"
 
     def url_of(self, name: str) -> str:
-        """Where what is stored under a name can be read; nowhere here."""
+        """Return the URL of a stored value; there is none here."""
         return ""
 
     def is_initial(self, value: object) -> bool:
-        """Whether something is stored."""
+        """Return whether there is a stored value."""
         return isinstance(value, bytes | bytearray | memoryview) and len(value) > 0
 
     def get_context(self, name: str, value: Any, attrs: dict[str, object] | None) -> dict[str, object]:
-        """Django's, with the number of bytes in the place of a file's address."""
+        """Return Django's context, with the number of bytes instead of a file's URL."""
         context: dict[str, Any] = super().get_context(name, value, attrs)
         if self.is_initial(value):
             context["widget"]["value"] = StoredBytes(value, self.url_of(name))
@@ -97,20 +97,19 @@ class BinaryFormField(forms.FileField):
         return found.read()
 
     def in_words(self, value: object) -> str:
-        """How many bytes there are, for messages and the log."""
+        """Return the number of bytes, for messages and the log."""
         return size_in_words(value)
 
 
-# Django lookups for what DynamoDB compares and SQL does not: canonical forms, sizes and stored types.
-#
-# They are declarations that fields register; ``comparisons`` reads them.
+# Django lookups for comparisons that DynamoDB supports and SQL does not: canonical forms, sizes and stored types.  They
+# are declarations that fields register; ``comparisons`` reads them.
 
 #: The names that DynamoDB has for the types of values.
 STORED_TYPES = ("S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS")
 
 
 class Canonical(models.lookups.Exact):
-    """Equal but for case, composition and outer white space: what ``{name:canonical}`` in a key compares by."""
+    """Equal except for case, composition and outer white space: the comparison of ``{name:canonical}`` in a key."""
 
     lookup_name = "canonical"
 
@@ -122,14 +121,14 @@ class AttributeType(models.Lookup):
     prepare_rhs = False
 
     def get_prep_lookup(self) -> Any:
-        """The type's name; raises ``InvalidValue`` for one that there is not."""
+        """Return the type's name; raise ``InvalidValue`` for an unknown one."""
         if not hasattr(self.rhs, "resolve_expression") and self.rhs not in STORED_TYPES:
             raise InvalidValue(f"attribute_type takes one of {', '.join(STORED_TYPES)}, not {shown(self.rhs)}.")
         return super().get_prep_lookup()
 
 
 class SizeField(models.IntegerField):  # type: ignore[type-arg]  # not generic at run time
-    """What a size is compared with."""
+    """The value that a size is compared with."""
 
     def get_prep_value(self, value: object) -> int:
         """A whole number; raises ``InvalidValue`` for anything else."""
@@ -141,7 +140,7 @@ class SizeField(models.IntegerField):  # type: ignore[type-arg]  # not generic a
 class Size(models.Transform):
     """How large a value is: a text's UTF-16 code units, bytes of binary, members of a set, elements of a list or map.
 
-    ``data__size=3`` asks how many keys a map has. Only where more steps follow, ``size`` is a key of it.
+    ``data__size=3`` compares the number of a map's keys. ``size`` is a key of the map only if more steps follow.
     """
 
     lookup_name = "size"
@@ -149,7 +148,7 @@ class Size(models.Transform):
 
     def get_transform(self, lookup_name: str) -> Any:
         """A step further into a document whose key is called ``size``."""
-        # What size__size would mean nobody can tell.
+        # The meaning of size__size is undefined.
         if isinstance(self.lhs.output_field, models.JSONField) and lookup_name != self.lookup_name:
             return KeyTransformFactory(lookup_name)
         return super().get_transform(lookup_name)
@@ -157,7 +156,7 @@ class Size(models.Transform):
 
 # Values in fixtures that JSON does not have: as DynamoDB's own JSON, and back.
 
-#: The only key of a map that stands in a fixture for a value that JSON would change.
+#: The only key of a map that represents, in a fixture, a value that JSON would change.
 FIXTURE_KEY = "$dynamodb"
 
 
@@ -200,21 +199,21 @@ class FixtureDecoder(json.JSONDecoder):
         return from_fixture(self.attribute, super().decode(s, *args))
 
 
-#: Levels that are read; a text of more is refused before Python's own bound.
+#: The maximum nesting; a deeper text is rejected before Python's own limit.
 _MAX_LEVELS: Final = 250
 
 
 def document_text(value: object, *, marked: bool = True, indent: int | None = 2) -> str:
     """A document as JSON text, its keys sorted, since a stored map has no order.
 
-    What JSON lacks is ``marked``, unless the document is stored as JSON and has none of it.
+    Types that JSON lacks are ``marked``, unless the document is stored as JSON without such types.
     """
     found = _as_json(value) if marked else value
     return str(simplejson.dumps(found, use_decimal=True, ensure_ascii=False, sort_keys=True, indent=indent))
 
 
 def document_of(text: str, *, marked: bool = True) -> object:
-    """The document of a text; ``ValidationError`` says where it is none, by line and column or by the path in it."""
+    """Parse a document; ``ValidationError`` names the position of an error, by line and column or by the path."""
     try:
         found = json.loads(text, parse_float=Decimal, parse_constant=_no_number, object_pairs_hook=_each_once)
     except json.JSONDecodeError as error:

@@ -13,7 +13,7 @@ from dynamo_single.orm.schema.types import DynamoModel
 
 
 class FetchMode:
-    """What happens where something of an object is touched that was not read with it."""
+    """The behavior on access to a part of an object that was not loaded with it."""
 
     __slots__ = ("name",)
 

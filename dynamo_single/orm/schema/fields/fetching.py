@@ -1,8 +1,8 @@
-"""What was not read with an object and is touched: a reference's object, or an attribute that ``only()`` left out.
+"""Load missing values on access: a reference's object, or an attribute that ``only()`` omitted.
 
-The fetch mode of the queryset that gave the object says for whom it is read: for this object, for all objects of the
-result, or not at all. An object has it in ``_state``, as Django 6.1 keeps it, and its peers by weak references: none of
-them lives longer for it. This module must not know requests.
+The fetch mode of the queryset that returned the object determines the scope: this object, all objects of the result, or
+none. An object stores it in ``_state``, as Django 6.1 does, and its peers by weak references, so that it does not keep
+them in memory. This module does not depend on requests.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BY_NAME = {"one": FETCH_ONE, "peers": FETCH_PEERS, "raise": FETCH_RAISE}
 
 
 class _DefaultMode:
-    """The mode of an object that no queryset has given another one."""
+    """The default mode of an object without a queryset's mode."""
 
     def __get__(self, instance: object, owner: object = None) -> FetchMode:
         return default_mode()
@@ -50,7 +50,7 @@ class ObjectState(ModelState):
 
 
 class Fetcher(Protocol):
-    """What reads one kind of thing, of one object or of several."""
+    """The loader of one kind of value, for one object or for several."""
 
     @property
     def field(self) -> Any:
@@ -64,7 +64,7 @@ class Fetcher(Protocol):
 
 
 def checked_mode(mode: object) -> FetchMode:
-    """A mode that a queryset is given; anything else is ``NotSupported``."""
+    """Return a mode for a queryset; raise ``NotSupported`` for other values."""
     if isinstance(mode, FetchMode):
         return mode
     raise NotSupported(
@@ -84,12 +84,12 @@ def mode_of(instance: Model) -> FetchMode:
 
 
 def mode_to_set(mode: FetchMode) -> FetchMode | None:
-    """The mode of a result, if its objects have to be told: they know the default, but not their peers."""
+    """Return the mode of a result, if its objects need it: they have the default, but not their peers."""
     return mode if mode.track_peers or mode is not default_mode() else None
 
 
 def set_modes(objects: Sequence[Any], mode: FetchMode | None) -> None:
-    """Let the objects of one result know their mode, and each other if it asks for that."""
+    """Set the mode of the objects of one result, and their peers if it needs them."""
     if mode is None:
         return
     peers = [ref(obj) for obj in objects] if mode.track_peers else ()
@@ -101,7 +101,7 @@ def set_modes(objects: Sequence[Any], mode: FetchMode | None) -> None:
 
 
 def fetch(fetcher: Fetcher, instance: Model) -> None:
-    """Read something for an object, by its mode; raises ``FetchBlocked`` where that says so.
+    """Load a value for an object, by its mode; raise ``FetchBlocked`` if the mode requires that.
 
     Where peers cannot be read in an ``atomic()`` block, since a write is pending for one of them, it is for one alone.
     """
@@ -136,7 +136,7 @@ class FetchedForward:
         if instance is not None and self._is_missing(instance) and mode_of(instance) is not FETCH_ONE:
             fetch(self, instance)
             if not self.field.is_cached(instance):
-                self.fetch_one(instance)  # which says that it is not there
+                self.fetch_one(instance)  # which reports that it is missing
         return behind.__get__(instance, cls)
 
     def __set__(self, instance: Any, value: Any) -> None:
@@ -158,17 +158,17 @@ class FetchedForward:
         return not self.field.is_cached(instance) and instance.__dict__.get(self.field.attname) is not None
 
     def get_queryset(self, **hints: object) -> Any:
-        """What the other object is read by, in the same mode."""
+        """Return the queryset for the other object, in the same mode."""
         behind: Any = super()
         return with_mode_of(hints.get("instance"), behind.get_queryset(**hints))
 
     def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
-        """What several of them are read by, in the same mode."""
+        """Return the queryset for several of them, in the same mode."""
         behind: Any = super()
         return behind.get_prefetch_querysets(instances, querysets or [self.get_queryset(instance=instances[0])])
 
     def fetch_one(self, instance: Model) -> None:
-        """One GetItem; raises ``DoesNotExist``."""
+        """Load with one GetItem; raise ``DoesNotExist``."""
         descriptor: Any = self
         related = descriptor.get_object(instance)
         self.field.set_cached_value(instance, related)
@@ -176,11 +176,11 @@ class FetchedForward:
             self.field.remote_field.set_cached_value(related, instance)
 
     def fetch_many(self, instances: Any) -> None:
-        """One BatchGetItem for each hundred different objects."""
+        """Load with one BatchGetItem for each hundred different objects."""
         missing = [each for each in instances if self._is_missing(each)]
         prefetch_related_objects(missing, self.field.name)
         for each in missing:
-            # Django takes what is not there for none, which a reference to something is not.
+            # Django treats a missing object as none, but a reference has a value.
             if self.field.get_cached_value(each, default=None) is None:
                 self.field.delete_cached_value(each)
                 each._state.peers = ()
@@ -202,11 +202,11 @@ class DeferredValue:
         self.field = field
 
     def fetch_one(self, instance: Model) -> None:
-        """One GetItem; raises ``DoesNotExist``."""
+        """Load with one GetItem; raise ``DoesNotExist``."""
         instance.refresh_from_db(fields=[self.name])
 
     def fetch_many(self, instances: Sequence[Any]) -> None:
-        """One BatchGetItem for each hundred objects, which have everything then."""
+        """Load with one BatchGetItem for each hundred objects, which are complete afterwards."""
         missing = [each for each in instances if self.name not in each.__dict__ and each._stored is not None]
         type(instances[0])._read_rest(missing)
 
@@ -218,13 +218,13 @@ def with_mode_of(instance: Any, queryset: Any) -> Any:
     return queryset.fetch_mode(mode_of(instance))
 
 
-#: The name in the state of an object, while a form checks it, of what says whether the object that a field refers to is
-#: known to be there: a function of the field and the key.
+#: The name in an object's state, while a form checks it, of a function of a field and a key: it returns whether the
+#: object that the field refers to is known to exist.
 IS_KNOWN = "_dynamo_single_is_known"
 
 
 def is_known(instance: Any, field: object, key: object) -> bool:
-    """Whether who checks an object knows that what it refers to is there, as it has just been read; sends nothing.
+    """Return whether the object that a field refers to was just read during a check, without a request.
 
     A value can also be checked without an object, as ``createsuperuser`` does.
     """

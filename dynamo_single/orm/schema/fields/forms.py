@@ -1,4 +1,4 @@
-"""What documents and sets are in a form: JSON text, and one member a line.
+"""Documents and sets in a form: JSON text, and one member per line.
 
 This module knows Django's forms and values, and must not know models or attributes.
 """
@@ -25,11 +25,11 @@ from dynamo_single.table.request import MAX_EXPONENT
 
 
 class _Typed(str):
-    """What somebody typed, which is shown as it is."""
+    """Text that a user typed, shown unchanged."""
 
 
 class DocumentWidget(forms.Textarea):
-    """JSON text, in letters of one width; as high as what it shows, up to a bound."""
+    """JSON text in a monospaced font; as high as its content, up to a limit."""
 
     class Media:
         css = {"all": ("dynamo_single/admin/forms.css",)}  # noqa: RUF012 - as Django declares it
@@ -74,13 +74,13 @@ class DocumentFormField(forms.JSONField):
         return found
 
     def bound_data(self, data: object, initial: object) -> object:
-        """Show what was typed, also when it is not JSON."""
+        """Show the typed text, even if it is not JSON."""
         if self.disabled:
             return initial
         return None if data is None else _Typed(data)
 
     def prepare_value(self, value: object) -> Any:
-        """The document as indented JSON text; a text of ours is JSON too, in quotation marks."""
+        """Return the document as indented JSON text; a string is also JSON, in quotation marks."""
         if value is None or isinstance(value, _Typed):
             return value
         return document_text(value, marked=self.holds is not None)
@@ -102,8 +102,8 @@ class DocumentFormField(forms.JSONField):
 class SetFormField(forms.CharField):
     """A set in a form: one member a line.
 
-    Spaces around a member do not count. A text that a line cannot hold, with spaces at its ends or of several lines,
-    is in quotation marks, as in JSON.
+    Spaces around a member are ignored. A string with spaces at its ends, or with several lines, is in quotation marks,
+    as in JSON.
     """
 
     widget = forms.Textarea
@@ -113,7 +113,7 @@ class SetFormField(forms.CharField):
         self.member = member
 
     def prepare_value(self, value: Any) -> object:
-        """One member a line, sorted."""
+        """Write one member per line, sorted."""
         return value if isinstance(value, str) or value is None else "\n".join(map(self._line, sorted(value)))
 
     def to_python(self, value: Any) -> Any:
@@ -162,10 +162,10 @@ def number_member(text: str) -> int | Decimal:
 
 
 class NumberFormField(forms.FloatField):
-    """A number in a form; a whole one is kept digit for digit, where a ``float`` ends at 16 of them."""
+    """A number in a form; an integer keeps all its digits, while a ``float`` ends at 16."""
 
     def to_python(self, value: object) -> Any:
-        """An ``int`` where the number is whole, else a ``float``."""
+        """Return an ``int`` if the number is an integer, else a ``float``."""
         found = super().to_python(value)
         if found is None:
             return None
@@ -186,7 +186,7 @@ def whole_or_float(value: object, found: float) -> int | float:
 def shown_once_stored(model_field: object, field: Any) -> object:
     """The form field of an immutable attribute, disabled in a form of a stored object, whatever is sent for it."""
     if field is not None and getattr(getattr(model_field, "attribute", None), "immutable", False):
-        # Django copies a form's fields with what is set on them; a method would stay that of the first one.
+        # Django copies a form's fields with their instance attributes; a method would still belong to the first field.
         field.get_bound_field = partial(_bound, model_field)
     return field
 
@@ -196,7 +196,7 @@ def _bound(model_field: Any, form: Any, name: str) -> object:
     if instance is not None and not instance._state.adding:
         field.disabled = True
         if not model_field.is_relation:
-            # Django would give back what is shown: of a moment no more than the widget has a place for.
+            # Django would return the shown text, which cuts off a datetime to the widget's precision.
             field.clean = partial(_held, model_field, instance)
     return type(field).get_bound_field(field, form, name)
 
@@ -205,13 +205,12 @@ def _held(model_field: Any, instance: DynamoModel, shown: object) -> object:
     return model_field.value_from_object(instance)
 
 
-# Fields and form fields whose errors do not contain secrets.
-#
-# Django's messages contain the value that was given, and so do their parameters and the errors that cause them.
+# Fields and form fields whose errors do not contain secrets.  Django's messages contain the value, and so do their
+# parameters and the errors that cause them.
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
-#: Parameters of Django's messages that contain the value, and texts that do not.
+#: Parameters of Django's messages that contain the value, and replacements without it.
 _VALUES = {"value", "pk"}
 _NAMES = {"model", "field"}
 

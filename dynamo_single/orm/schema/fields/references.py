@@ -1,8 +1,9 @@
 """The other side of a reference: Django's manager of the objects that refer to one, made to save what it is given.
 
-Django's ``add()`` and ``remove()`` write the rows behind the objects' backs. Here the objects know what they were read
-as, so they are saved themselves. What is private to Django is the class that its descriptor makes. What sends is the
-objects' and querysets' own methods; a twin awaits theirs, where nothing of a project's would be passed by.
+Django's ``add()`` and ``remove()`` write rows without updating the objects. Here the objects have the state that they
+were read in, so they are saved themselves. The class that Django's descriptor creates is private to Django. The
+objects' and querysets' own methods send requests; asynchronous variants await theirs, unless this would bypass a
+project's code.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ def saving_manager_class(base: Any) -> type:
 
 
 def _without_slice(queryset: Any) -> tuple[Any, int, int | None]:
-    """A queryset without its slice, which takes conditions, and where the slice began and ended."""
+    """Return a queryset without its slice, so that it accepts conditions, and the bounds of the slice."""
     whole = queryset.all()
     whole.query.clear_limits()
     return whole, queryset.query.low_mark, queryset.query.high_mark
 
 
 class ReverseManagerMixin:
-    """What every manager of a reverse reference does; Django's is behind it."""
+    """The methods of every manager of a reverse reference, in front of Django's."""
 
     instance: Any
     model: Any
@@ -70,7 +71,7 @@ class ReverseManagerMixin:
         return behind.get_prefetch_querysets(instances, querysets)
 
     def _sliced_for_each(self, instances: Any, sliced: object) -> Any:
-        """What Django asks of a database in one query with window functions, as it wants it."""
+        """Return the rows that Django would query with window functions, in the same form."""
         whole, start, stop = _without_slice(sliced)
         found = []
         for parent in instances:
@@ -90,9 +91,9 @@ class ReverseManagerMixin:
         return behind._apply_rel_filters(whole)[start:stop]
 
     def add(self, *objs: DynamoModel, bulk: bool = True) -> None:
-        """Let each object refer to this one: one update an object, also for one that did so when it was read.
+        """Make each object refer to this one: one update per object, even if it already did when it was read.
 
-        Where another writer has changed a key of it since, one GetItem and another update.
+        If another process has changed a key of it since, one GetItem and another update.
         """
         run(self._added(objs, bulk))
 
@@ -117,8 +118,9 @@ class ReverseManagerMixin:
                 await self._name(obj)
 
     def set(self, objs: Iterable[DynamoModel], *, bulk: bool = True, clear: bool = False) -> None:
-        """Let exactly these objects refer to this one."""
-        # What clear=True takes away first and gives back comes to the same, but the objects would not know.
+        """Make exactly these objects refer to this one."""
+        # With clear=True, removing and adding an object again has the same result, but the objects would not be
+        # updated.
         if all_plain(type(self), ("add", "remove")):
             run(self._set(objs, bulk))
             return
@@ -160,7 +162,7 @@ class ReverseManagerMixin:
         return await getattr(manager.get_queryset(), f"a{name}")(**kwargs)
 
     def _is_ours(self, *names: str) -> bool:
-        """Whether no code of a project's is called by methods of the manager."""
+        """Return whether the manager's methods call no code of a project's."""
         return all_plain(type(self), (*names, "get_queryset"))
 
     def _check_model(self, obj: DynamoModel) -> None:
@@ -227,13 +229,13 @@ class NullableReverseManagerMixin(ReverseManagerMixin):
         wanted = tuple(await objs._read() if hasattr(objs, "_read") else objs)
         manager: Any = self
         former = set(await manager.get_queryset().all()._read())
-        # An object without a pk cannot be looked for: nothing is taken away before that is an error.
+        # An object without a pk cannot be looked up: the error comes before any removal.
         new, given = [obj for obj in wanted if obj not in former], set(wanted)
         await self._removed([obj for obj in former if obj not in given])
         await self._added(new, bulk)
 
     async def _given_by_manager(self, objs: Sequence[DynamoModel]) -> Sequence[Any]:
-        """Those of some objects that the manager gives, as Django's ``remove()`` asks: it may hide some."""
+        """Return the objects that the manager returns, as for Django's ``remove()``: it may hide some."""
         self._remove_prefetched_objects()
         manager: Any = self
         if not objs or manager.get_queryset()._gives_all(objs):

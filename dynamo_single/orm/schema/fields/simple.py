@@ -28,7 +28,7 @@ class URLField(DynamoField, models.URLField):  # type: ignore[type-arg]  # not g
     """The address of a page."""
 
     def formfield(self, **kwargs: object) -> Any:
-        """What is typed without a scheme is https, which Django 6 assumes and Django 5.2 warns of."""
+        """Assume https for input without a scheme, as Django 6 does; Django 5.2 warns."""
         return super().formfield(**{"assume_scheme": "https", **kwargs})
 
 
@@ -47,14 +47,14 @@ class TimeField(DynamoField, models.TimeField):  # type: ignore[type-arg]  # not
     """A time of day."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
-        """The time of day where the process runs, as Django's, by the app's clock."""
+        """Return the process's local time of day, as Django does, by the app's clock."""
         if not (self.auto_now or (self.auto_now_add and add)):
             return super().pre_save(model_instance, add)
         setattr(model_instance, self.attname, present := clock.time_of_day())
         return present
 
     def save_form_data(self, instance: models.Model, data: object) -> None:
-        """What a form gives, unless it is what the widget showed of the value, which is whole seconds."""
+        """Return a form's value, unless it is the widget's text of the value, which has whole seconds."""
         before = getattr(instance, self.attname)
         if not (isinstance(data, time) and isinstance(before, time) and data == before.replace(microsecond=0)):
             super().save_form_data(instance, data)
@@ -86,19 +86,18 @@ class ImageField(FileField, models.ImageField):  # type: ignore[misc]  # see des
     """An image in a storage; Pillow reads it."""
 
 
-# Django's field of a one-to-one relation, and its other side: ``place.restaurant``.
-#
-# Django asks a database for the object that refers to another one. Here its claim says which it is, or its primary key.
+# Django's field of a one-to-one relation, and its other side: ``place.restaurant``.  Django queries a database for the
+# referring object. Here its claim names it, or its primary key.
 
 
 class ReverseOneDescriptor(ReverseOneToOneDescriptor):  # type: ignore[type-arg]  # not generic at run time
-    """``place.restaurant``: two GetItems, strongly consistent, or one where the place is the whole primary key.
+    """``place.restaurant``: two GetItems, strongly consistent, or one if the place is the whole primary key.
 
-    The answer is kept on the object. Where there is none it is ``RelatedObjectDoesNotExist``, after one GetItem.
+    The object caches the result. Without one it raises ``RelatedObjectDoesNotExist``, after one GetItem.
     """
 
     def __get__(self, instance: Any, cls: object = None) -> Any:
-        """The other object, by the mode of this one; peers are read along only where their keys say which they are."""
+        """Return the other object, by the mode of this one; peers are loaded only if their keys identify them."""
         if instance is not None and not self.related.is_cached(instance) and instance._is_pk_set():
             mode = mode_of(instance)
             if mode.track_peers and not self.related.field.primary_key:
@@ -118,7 +117,7 @@ class ReverseOneDescriptor(ReverseOneToOneDescriptor):  # type: ignore[type-arg]
         return self.related
 
     def fetch_one(self, instance: Any) -> None:
-        """Two GetItems, or one where the place is the whole primary key, or where there is none."""
+        """Load with two GetItems, or one if the place is the whole primary key, or if there is none."""
         related = self.related
         asked = related.field.get_forward_related_filter(instance)
         found = None
@@ -128,19 +127,19 @@ class ReverseOneDescriptor(ReverseOneToOneDescriptor):  # type: ignore[type-arg]
         related.set_cached_value(instance, found)
 
     def fetch_many(self, instances: Any) -> None:
-        """One BatchGetItem for each hundred."""
+        """Load with one BatchGetItem for each hundred."""
         missing = [each for each in instances if not self.related.is_cached(each)]
         prefetch_related_objects(missing, self.related.get_accessor_name() or "")
 
     def get_queryset(self, **hints: Any) -> Any:
-        """Where the other side is claimed, of live objects: none of the trash holds a claim.
+        """Return live objects if the other side is claimed: objects in the trash do not hold claims.
 
-        For one object it is a consistent queryset, so that the claim says which the other is, and no index.
+        For a single object it is a consistent queryset, so that the claim identifies the other instead of an index.
         """
         return self._live(hints).consistent()
 
     def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
-        """What ``prefetch_related()`` reads, in the mode of the objects: batches of claims, which need no index."""
+        """Return the reads of ``prefetch_related()``, in the objects' mode: batches of claims, without an index."""
         return super().get_prefetch_querysets(instances, querysets or [self._live({"instance": instances[0]})])
 
     def _live(self, hints: dict[str, Any]) -> Any:
