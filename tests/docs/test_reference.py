@@ -20,6 +20,7 @@ from dynamo_single.orm.query.queryset import REFUSED
 from dynamo_single.table import names as physical
 from tests.docs import lookup_table
 from tests.docs.pages import ROOT, code, table
+from tests.packages import page as packages
 
 REFERENCE = ROOT / "docs/reference"
 COMMON_OPTIONS = {"verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks"}
@@ -197,6 +198,13 @@ def test_the_options_that_migrate_has_besides_are_listed() -> None:
 
 
 _BOTH = ("dynamo_single", "django.core")
+
+
+@pytest.mark.parametrize("result", packages.TITLES)
+def test_packages_of_each_table_are_its_cases(result: str) -> None:
+    """Versions are those of ``make test-packages``, which has the packages."""
+    rows = table(REFERENCE / "packages.md", packages.TITLES[result][0])
+    assert [row[0].split()[0] for row in rows] == [each.package for each in packages.cases() if each.result == result]
 
 
 def test_every_page_of_the_reference_is_checked_here_or_runs() -> None:

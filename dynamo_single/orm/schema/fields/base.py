@@ -22,7 +22,7 @@ from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import clock
 from dynamo_single.backend.router import uses_engine
-from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported
 from dynamo_single.orm.schema.fields.documents import (
     AttributeType,
     BinaryFormField,
@@ -128,7 +128,16 @@ class DynamoField(HidingField):
         return duplicate
 
     def contribute_to_class(self, cls: Any, name: str, private_only: bool = False, **kwargs: object) -> None:
-        """Become the primary key if this is the key's only variable."""
+        """Become the primary key if this is the key's only variable.
+
+        Raise ``ConfigurationError`` for a model of SQL: the copy would take the attribute away from its own model.
+        """
+        if hasattr(self, "attribute") and not hasattr(cls, "get_attributes"):
+            raise ConfigurationError(
+                f"{cls._meta.label} is a model for an SQL database, and {name!r} is a copy of a field of a model in "
+                "DynamoDB. Packages such as django-simple-history copy fields in this way. Do not use them with models "
+                "in DynamoDB; the admin's log records changes."
+            )
         if not self.primary_key and getattr(cls, "_identity", ()) == (self._attname_for(name),):
             self.primary_key = True
         super().contribute_to_class(cls, name, private_only=private_only, **kwargs)
