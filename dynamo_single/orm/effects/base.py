@@ -48,7 +48,7 @@ class Subject(Struct, frozen=True, eq=False):
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name of the object in messages."""
         return secrecy.named(self.model, self.pk)
 
     @property
@@ -111,7 +111,7 @@ class SideWrites(Struct, frozen=True, eq=False):
 class Effect:
     """An effect of one model. It is created once a model, stores no object, and sends reads only."""
 
-    #: The physical names that it depends on: an update that writes none of them skips the effect.
+    #: The physical names that it depends on: an update without them skips the effect.
     watches: frozenset[str] = frozenset()
     #: Whether it takes part in every write.
     always: bool = False
@@ -144,7 +144,7 @@ class Effect:
         return None
 
     async def finish_earlier_write(self, obj: DynamoModel, pending: Block | None) -> None:
-        """Finish what an earlier write left undone, if the current one has nothing to write."""
+        """Complete an earlier write, if the current one has no changes."""
 
     async def complete(self, obj: DynamoModel) -> None:
         """Finish what earlier writes left undone, without a limit (``dynamo_rebuild``)."""
@@ -168,8 +168,8 @@ def liveness_names(model: type[DynamoModel], before: Item) -> set[str]:
 Effects = tuple[Effect, ...]
 
 
-# The conditions of a write: those of the caller, and those that the write itself depends on. The first one that the
-# stored item does not meet decides which error is raised.
+# The conditions of a write: the caller's, and the write's own dependencies. The first condition that the stored item
+# does not meet determines the error.
 
 #: The condition that a stored item does not meet.
 BrokenCondition = Literal["gone", "queried", "computed", "demanded", "needed", "as_read"]

@@ -80,7 +80,7 @@ class Draft(Struct, frozen=True, eq=False):
 async def draft_of(obj: DynamoModel, values: Mapping[str, object], binding: ModelBinding | None = None) -> Draft:
     """Return the draft that sets attributes of an object's item to ``values`` instead of the object's own values.
 
-    It takes the model's binding, which may ask the table, unless it is given.
+    It uses the model's binding, which may read the table, unless it is given.
     """
     binding, before = binding or await taken(type(obj)), obj._stored
     form = form_of(binding)
@@ -89,9 +89,9 @@ async def draft_of(obj: DynamoModel, values: Mapping[str, object], binding: Mode
 
 
 async def taken(model: type[DynamoModel], pending: Block | None = None) -> ModelBinding:
-    """The binding that an operation takes at its beginning, and carries to the end: asks as ``knowledge.ask()``.
+    """Return the binding that an operation uses from its beginning to its end: read as ``knowledge.ask()``.
 
-    A block asks once about a model, and again when it is sent; about a sharded one in each operation.
+    A block reads the state of a model once, and again when it is sent; that of a sharded model in each operation.
     """
     if pending is None:
         return bindings.binding_if_known(model, get_table(model._options.alias)) or await knowledge.binding_for(model)
@@ -169,8 +169,8 @@ async def compose(
 
 
 def _names_written_again(form: ItemForm, effects: Effects, draft: Draft, repeated: Collection[str]) -> Collection[str]:
-    """Return which ``repeated`` names must be unchanged since they were read: those that keys, other items or parts of
-    a document depend on."""
+    """Return which ``repeated`` names must be unchanged since they were read, because keys, other items or parts of a
+    document depend on them."""
     if not repeated:
         return ()
     documents = form.documents - {form.stored[name] for name in draft.overwritten_documents}
@@ -215,7 +215,7 @@ def _with_renamed_attributes(own: Update, twins: Iterable[Twin]) -> Update:
         if not (twin.used in put or twin.used in removed or both):
             continue
         if not twin.is_kept:
-            continue  # a pass of the migration removes it, once nobody writes it any more
+            continue  # a pass of the migration removes it, once no code writes it
         if twin.used in put:
             put[twin.other] = put[twin.used]
         elif both:

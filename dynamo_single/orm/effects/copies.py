@@ -25,14 +25,14 @@ from dynamo_single.orm.schema.attributes.base import Attribute
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.table import get_table
 
-#: The sources that were read for several objects together, by key; ``None`` for one that is not stored.
+#: The sources that were read for several objects together, by key; ``None`` for a missing source.
 _read_sources: ContextVar[Mapping[ItemKey, Item | None] | None] = ContextVar("read_sources", default=None)
 
 
 async def read_sources(
     model: type[DynamoModel], objects: Iterable[DynamoModel], pending: Block | None
 ) -> dict[ItemKey, Item | None]:
-    """Read what new objects copy, strongly consistent: a BatchGetItem for each hundred sources, or one GetItem.
+    """Read the sources of new objects' copies, strongly consistent: a BatchGetItem for each hundred, or one GetItem.
 
     Sources that a block writes are not read. Invalid references are left to the write, which reports them.
     """
@@ -60,7 +60,7 @@ def known_sources(found: Mapping[ItemKey, Item | None]) -> Iterator[None]:
 
 
 class Copies(Effect):
-    """Sets and checks the copies that one model's objects hold."""
+    """Sets and checks the copies in one model's objects."""
 
     def __init__(self, model: type[DynamoModel]) -> None:
         self.model = model
@@ -94,7 +94,7 @@ class Copies(Effect):
             except InvalidValue:
                 break  # the write reports invalid values of all attributes
             if before is not None and is_same(field.attribute, pk, stored_value(field.attribute, before)):
-                # An object that was not read has none yet.
+                # An object that was not read has no copies yet.
                 filled[copy.name] = stored_value(copy, before)
                 continue
             filled[copy.name] = None
@@ -144,7 +144,7 @@ async def _source_item(model: type[DynamoModel], key: ItemKey, pending: Block | 
     known = _read_sources.get()
     if known is not None and key in known:
         return known[key]
-    # A block may change counters of the source, but not what is copied.
+    # A block may change counters of the source, but not the copied values.
     return await single.stored_item(get_table(model._options.alias), key)
 
 

@@ -287,14 +287,14 @@ class CopyUpdates(Effect):
             for group in holder_groups(self.model, obj.pk, item, copies):
                 await self._follow_group(group, item, deleted=deleted)
         except DynamoSingleError as error:
-            why = str(error).replace(" Nothing was written.", "")  # of a holder: the source is
+            why = str(error).replace(" Nothing was written.", "")  # the holder was not written, but the source was
             raise CopiesDue(
                 f"{named(obj)} is saved, but some copies of it are not updated yet: {why} Save it again, or "
                 "run manage.py dynamo_rebuild."
             ) from error
 
     async def _follow_group(self, group: HolderGroup, item: Item, *, deleted: bool) -> None:
-        # The source has its new value already, so that an earlier one cannot be copied any more: one pass finds all.
+        # The source already has its new value, so that an earlier one cannot be copied: one pass finds all.
         for attempt in range(MAX_PASSES):
             await pause_before(attempt)
             again = False

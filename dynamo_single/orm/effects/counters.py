@@ -146,7 +146,7 @@ def _parent_counters(binding: ModelBinding) -> tuple[ParentCounter, ...]:
 
 
 def counted_references(model: type[DynamoModel]) -> set[str]:
-    """Return the physical names of the references by which objects are counted, except those that never change."""
+    """Return the physical names of the counted references, except those that never change."""
     return {each.reference for each in parent_counters(model) if each.field.attname not in model._identity}
 
 

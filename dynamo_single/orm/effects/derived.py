@@ -165,9 +165,9 @@ class Version(Effect):
 class Shards(Effect):
     """Checks that a new object of a sharded model has one key only.
 
-    The number of shards changes with time, so that one identity can have several keys. A creation writes the item under
-    one of them and checks the others in the same transaction. The time of an object must not be later than the schedule
-    of shards that every process has read: see ``orm/rollout/knowledge``.
+    The number of shards changes with time, so an identity can have several keys. A creation writes the item under one
+    of them and checks the others in the same transaction. The time of an object must not be later than the schedule of
+    shards that every process has read: see ``orm/rollout/knowledge``.
     """
 
     def __init__(self, model: type[DynamoModel], sharding: Sharding) -> None:

@@ -17,7 +17,8 @@ from dynamo_single.table.flow import call_sync
 
 
 def install() -> None:
-    """Replace ``on_commit()`` of all connections by one that adds the callback to the current block; once a process.
+    """Replace ``on_commit()`` of all connections by a function that adds the callback to the current block; once per
+    process.
 
     It replaces the connection's method because other code has already imported ``transaction.on_commit()``.
     """

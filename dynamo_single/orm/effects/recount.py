@@ -43,7 +43,7 @@ class CountMark(Struct, frozen=True):
 
 
 class RecountResult(Struct, frozen=True):
-    """The number that an item had before a recount, and the one that it has now."""
+    """The numbers of an item before and after a recount."""
 
     before: int
     number: int

@@ -29,7 +29,7 @@ class ReferrerQuery(Struct, frozen=True):
     ``still`` returns whether an object belongs to it, given its item in an index or in the table.
     """
 
-    children: Any  # of the class Children, which a checker takes for a descriptor here
+    children: Any  # of the class Children, which a type checker treats as a descriptor here
     visibility: Visibility = "all"
     conditions: Mapping[str, Any] = {}
     still: Callable[[Any], bool] | None = None
@@ -56,7 +56,7 @@ class ReferrerQuery(Struct, frozen=True):
                         yield found
 
     async def belonging(self, found: Sequence[Any], pks: Sequence[object], *, again: bool = False) -> list[Any]:
-        """Return the objects that belong to the query; ``again`` reads those that an index returned from the table."""
+        """Return the objects of the query; ``again`` reads those from an index again from the table."""
         if again and not self.children.is_by_table:
             return await self.reread(found, pks)
         return [*found] if self.still is None else [*filter(self.still, found)]

@@ -157,10 +157,11 @@ async def _send_in_time(block: Block, explained: Sequence[tuple[Action, Explain]
 
 
 async def _refuse_outdated(block: Block) -> Lease | None:
-    """Return the lease to send a block under; raise ``Conflict`` if items have other names or keys by now.
+    """Return the lease to send a block under; raise ``Conflict`` if the names or keys of items have changed.
 
-    Asks about each model as ``knowledge.binding_for()``: the block may be older than what the process knows of the
-    table. What was composed under an earlier revision is valid under the present one if the bindings are alike.
+    Reads the state of each model as ``knowledge.binding_for()``, because the block may be older than the process's
+    state of the table. Actions composed under an earlier revision are valid under the current one if the bindings are
+    alike.
     """
     lease: Lease | None = None
     for model, binding in block.bindings.items():
@@ -200,8 +201,8 @@ async def send_actions(
     """Send actions as one request, all or none; a failure raises the error that the action's ``Explain`` returns.
 
     A single action is a plain request, unless there is a ``token`` or it is a check. With ``returns_item``, the
-    response to a single update contains the new item. ``lease`` is that of the binding
-    that the actions were composed with. Raises ``SourceChanged`` if it is over: the caller composes them again.
+    response to a single update contains the new item. ``lease`` belongs to the binding of the actions. If it has ended,
+    it raises ``SourceChanged``, and the caller composes them again.
     """
     table = get_table(alias)
     actions = [action for action, _ in explained]

@@ -35,7 +35,7 @@ _cached_roots: ContextVar[dict[ItemKey, Item | None] | None] = ContextVar("_read
 
 @contextmanager
 def cached_roots(known: Iterable[DynamoModel]) -> Iterator[None]:
-    """Read each object with a count at most once within the block, and none of those that are ``known``."""
+    """Read each counted object at most once within the block, except those that are ``known``."""
     whole = (each for each in known if has_trash_count(type(each)) and not isinstance(each._stored, PartialItem))
     token = _cached_roots.set({key_of(each._stored): each._stored for each in whole})
     try:
@@ -93,8 +93,8 @@ def is_complete(root: Item, found: Sequence[DynamoModel]) -> bool:
 def values_with_new_parent(model: type[DynamoModel], changed: Values) -> Values:
     """Return the ``changed`` values of an item in the trash without the mark of a deletion, if it gets another parent.
 
-    The deletion of the former parent took it along, and its restoration does not find it any longer. Objects of models
-    with children in the trash keep the mark: their restoration finds the children by it.
+    The deletion of the former parent included it, and that parent's restoration no longer finds it. Objects of models
+    with children in the trash keep the marker: their restoration finds the children by it.
     """
     if cascading_to_trash(model) or not any(field.attname in changed for _, field in cascading_parents(model)):
         return changed
@@ -107,7 +107,7 @@ class TrashCounts(Effect):
     def __init__(self, model: type[DynamoModel]) -> None:
         self.model = model
         self.watches = frozenset({names.DELETED_AT, names.DELETED_WITH} if is_counted(model) else {names.DELETED_AT})
-        #: The physical names of the references by which an item is found below another one.
+        #: The physical names of the references by which an item is found as a child.
         self.references = frozenset(field.attribute.attr_name for _, field in cascading_parents(model))
 
     def concerns(self, transition: Transition) -> bool:

@@ -97,7 +97,7 @@ def unique_error(subject: Subject, item: Item, action: Action) -> UniqueViolatio
 
 
 def written_rules(model: type[DynamoModel]) -> tuple[Rule, ...]:
-    """Return the rules of a model whose claims are written: all but those that a migration has only announced."""
+    """Return the rules of a model whose claims are written: all except those that a migration has only announced."""
     rollout = bindings.rollout_of(model)
     if rollout is None or not rollout.unwritten:
         return rules_of(model)
@@ -110,10 +110,10 @@ def claims_of(model: type[DynamoModel], item: Item | None) -> dict[ItemKey, Rule
 
 
 def claim_actions(model: type[DynamoModel], before: Item | None, after: Item | None) -> list[Action]:
-    """Return the actions that turn the claims of one item into those of the other; ``None`` is an item that is missing.
+    """Return the actions that convert the claims of one item to those of the other; ``None`` is a missing item.
 
-    Only claims of ``before`` are released, so that the write has to be conditional on what was read: otherwise a claim
-    of another process could be left behind. If the keys of the items differ, the claims get a new owner.
+    Only claims of ``before`` are released, so the write must be conditional on the values that were read: otherwise a
+    claim of another process could remain. If the keys of the items differ, the claims get a new owner.
     """
     old, new = claims_of(model, before), claims_of(model, after)
     former = None if before is None or after is None or key_of(before) == key_of(after) else key_of(before)
@@ -141,9 +141,9 @@ def _expiry(item: Item | None) -> StoredValue | None:
 def claim_dependencies(model: type[DynamoModel], before: Item, after: Item, written: Collection[str]) -> set[str]:
     """Return the physical names that must be unchanged since they were read for the claims to be correct.
 
-    If an update writes one attribute of a rule, it depends on all of them: otherwise two writers that each change
-    another one would leave a wrong claim. The trash and the time of expiry decide about all claims, including those
-    that another process has taken since.
+    If an update writes one attribute of a rule, it depends on all of them: otherwise two processes that each change
+    another attribute would leave a wrong claim. The trash and the expiry time affect all claims, including those that
+    another process has taken since.
     """
     rules = rules_of(model)
     if not rules:

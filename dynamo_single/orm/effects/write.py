@@ -44,7 +44,7 @@ def conflicting_item(error: Exception) -> Item | None:
         return cause.item
     if isinstance(cause, TransactionCancelled) and cause.reasons:
         if isinstance(error, AlreadyExists):
-            # The object of a sharded model may exist in another shard than that of the one to write.
+            # The object of a sharded model may exist in another shard.
             return next((item for reason in cause.reasons if (item := (reason or {}).get("Item"))), None)
         return (cause.reasons[0] or {}).get("Item")
     return None
@@ -225,9 +225,9 @@ class Write(Struct, frozen=True, eq=False):
     def executed_item(self, error: Exception, *, unanswered: ItemKey | None = None) -> Item | None:
         """Return the object's item if an earlier attempt succeeded and its response was lost; empty after a deletion.
 
-        The stored item must equal the one to write. A write with a version or a caller's condition must also have been
-        retried by the same request, or another process could have written the same item. A move must have been tried by
-        the same object: ``unanswered`` is the key of its move that got no response.
+        The stored item must equal the item to write. A write with a version or a caller's condition must also be a
+        retry of the same request, because another process could have written the same item. A move must be a retry by
+        the same object: ``unanswered`` is the key of its move without a response.
         """
         before, after = self.transition.before, self.transition.after
         if self.changes:
@@ -236,7 +236,7 @@ class Write(Struct, frozen=True, eq=False):
             return {} if is_gone(error) and was_retried(error) else None
         if not self.is_move and (before is None or self._is_exclusive()) and not was_retried(error):
             return None
-        # A request that is sent again has its token, so that DynamoDB answers as it did.
+        # A repeated request has the same token, so DynamoDB returns the same response.
         if self.is_move and (unanswered != key_of(after) or not is_gone(error, place=1)):
             return None
         found = conflicting_item(error)

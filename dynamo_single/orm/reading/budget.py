@@ -1,9 +1,9 @@
 """Bounds on what a query reads: the limit of its next page, and the number of items that it may read and discard.
 
-DynamoDB reads and charges items that a filter leaves out. A query that lists a whole model costs as much as a Scan, and
-nothing about it looks like one. Under ``DEBUG`` and in tests there is a limit without a setting, so that such a query
-is found before production has the items that make it expensive. This module sends no requests; it reads settings,
-responses and the stack.
+DynamoDB reads and charges items that a filter leaves out. A query that lists a whole model costs as much as a Scan,
+although it looks cheap. Under ``DEBUG`` and in tests there is a limit without a setting, so that such a query is found
+before production has the items that make it expensive. This module does not send requests; it reads settings, responses
+and the stack.
 """
 
 from __future__ import annotations

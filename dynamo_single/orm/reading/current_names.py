@@ -1,4 +1,4 @@
-"""Send each request of a plan under the present revision of the table's state.
+"""Send each request of a plan under the current revision of the table's state.
 
 A migration may move on between the planning of a query and its requests, or between two pages. The conditions, the
 order and the readers of a query keep the names that it was planned with. Only its requests and responses are
@@ -89,7 +89,7 @@ def _refuse_hidden(plan: Plan, binding: ModelBinding, request: Request) -> None:
     missing = binding.missing
     index = request.params.get("IndexName")
     hidden = [key.name for key in plan.layout.index_keys if key.index == index and key.name in missing.hidden_keys]
-    # The trash has a key of its own on the index of another one.
+    # The trash has a separate key on the index of another key.
     planned = {part.key.name for part in (plan, *plan.parts) if part.key is not None and part.key.index == index}
     hidden = [name for name in hidden if not planned or name in planned]
     lookups = [part.lookup for part in (plan, *plan.parts) if part.lookup is not None]
@@ -102,7 +102,7 @@ def _refuse_hidden(plan: Plan, binding: ModelBinding, request: Request) -> None:
 
 
 def _present_names(planned: ModelLayout, present: ModelLayout) -> dict[str, str]:
-    """Return the present physical names, by those that a query was planned with, where they differ."""
+    """Return the current physical names, by the names in a query's plan, if they differ."""
     pairs = ((info.stored, present.attributes[name].stored) for name, info in planned.attributes.items())
     names = {old: new for old, new in pairs if old != new}
     for twin in planned.twins:

@@ -1,8 +1,8 @@
 """Cursors: positions in the order of one query, as strings for URLs.
 
-A cursor is bound to its query and to the model's keys, and signed by Django's signer. It is also encrypted, because the
-position may be that of an item which the query excludes, and keys may contain private values. Other modules seal their
-own values in the same way. This module sends no requests and does not depend on models.
+Django's signer signs a cursor, which belongs to its query and the model's keys. It is also encrypted, because its
+position may be that of an item outside the query, and keys may contain private values. Other modules encrypt their own
+values the same way. This module does not send requests or depend on models.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _SHOWN = 20
 
 
 class Cursor(Struct, frozen=True):
-    """The page that begins after a position, or if it is ``backward`` the one that ends before it.
+    """The page that begins after a position, or if it is ``backward`` the page that ends before it.
 
-    ``finished`` contains the shards that have nothing left in that direction.
+    ``finished`` contains the shards without further items in that direction.
     """
 
     position: Position

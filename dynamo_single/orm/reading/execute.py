@@ -1,7 +1,7 @@
 """Execute a plan: read the stored items that match it, page by page, or count them.
 
-Everything that sends is a coroutine, and everything that yields pages an asynchronous generator; ``flow`` runs both in
-a thread. This module depends on the table and its responses, but not on models.
+All functions that send requests are coroutines, and those that yield pages are asynchronous generators; ``flow`` runs
+both in a thread. This module depends on the table and its responses, but not on models.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class PageDecoder(Struct, frozen=True):
 
 
 class _DecodedPage(Struct, frozen=True):
-    """The results of one response, of which only those of a slice are made."""
+    """The results of one response; only those of a slice are created."""
 
     decoder: PageDecoder
     response: Response
@@ -93,7 +93,7 @@ async def pages(
 ) -> Pages[Any]:
     """Yield the matching items from number ``skip`` up to ``stop``; a page is requested when it is needed.
 
-    Skipped items are read and charged, since DynamoDB has no offset. Results are yielded if there is a ``decoder``; a
+    Skipped items are read and charged, because DynamoDB has no offset. Results are yielded if there is a ``decoder``; a
     plan of a get, a claim or a union has none.
     """
     if plan.kind == "get":
@@ -242,7 +242,7 @@ async def _part(reader: PlanReader, part: Plan, stop: int | None) -> Pages[Item]
     if part.kind == "query":
         found = _pages_of_conditions(reader, part, stop, is_exact=False)
     elif part.kind == "batch_get":
-        found = single.items_of_keys_plan(reader.table, part, stop)  # the bound is only for what is read ahead
+        found = single.items_of_keys_plan(reader.table, part, stop)  # the limit applies only to prefetched pages
     else:
         found = pages(reader.table, part)
     async with aclosing(found):
@@ -258,7 +258,7 @@ async def _sorted(pages: Pages[Item], plan: Plan) -> Pages[Item]:
 
 
 def union_rank(plan: Plan, stream: int, item: Item) -> Rank:
-    """Return the position of an item in the order of a union: of equal items those of the first part come first."""
+    """Return the position of an item in the order of a union: of equal items, those of the first part come first."""
     ordering, attributes = plan.merged_by, plan.layout.attributes
     values = ((order_value(item[attributes[order.attribute].stored])[1], order) for order in ordering)
     ranked = tuple(Descending(value) if order.descending else value for value, order in values)

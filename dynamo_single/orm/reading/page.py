@@ -55,9 +55,10 @@ FoundItem = tuple[int, Item]
 
 
 class ReadResult(Struct, frozen=True):
-    """The items of a page, in reading direction; ``stopped`` is where the limit of requests ended it, if it did.
+    """The items of a page, in reading direction; ``stopped`` is the position at which the request limit ended it, if it
+    did.
 
-    ``finished`` contains the shards that have nothing after these items.
+    ``finished`` contains the shards without items after these.
     """
 
     found: Sequence[FoundItem] = ()
@@ -76,7 +77,7 @@ class PageStart(Struct, frozen=True):
     position: Position
     backward: bool
     narrowed: tuple[NarrowedPart, ...] = ()
-    #: The shards that have nothing from the position on.
+    #: The shards without items from the position on.
     finished: frozenset[int] = frozenset()
 
     def rank(self, stream: int, item: Any) -> Rank:
@@ -89,7 +90,7 @@ class PageStart(Struct, frozen=True):
         return (Descending(rank),) if descends else rank
 
     def is_behind(self, stream: int, item: Item) -> bool:
-        """Return whether a merge yields an item after the one at the position."""
+        """Return whether a merge yields an item after the item at the position."""
         position, plan = self.position, self.plan
         here: dict[str, Any] = {sort_attribute(plan): {"S": position.sort}}
         if plan.kind == "union":
@@ -101,8 +102,8 @@ class PageStart(Struct, frozen=True):
 async def read(beginning: PageStart, *, wanted: int, max_requests: int | None = None) -> ReadResult:
     """Return up to ``wanted`` matching items from the position on.
 
-    Without a filter the first request of each stream reads no more than is wanted. Otherwise each further one reads
-    four times as much as the one before, up to what one page can hold.
+    Without a filter the first request of each stream reads only as many items as needed. Otherwise each further request
+    reads four times as much as the previous one, up to the maximum of one page.
     """
     plan, merges = beginning.plan, is_merged(beginning.plan)
     reader = await open_reader(beginning.table, plan)
@@ -143,12 +144,12 @@ def _rank(beginning: PageStart, _number: int, stream: _Stream) -> Rank:
         return beginning.rank(*stream.items[0])
     if isinstance(stream, _Keys) or beginning.plan.kind == "union" or stream.is_unread or stream.last_key is None:
         return ()
-    # No item of the next page is before the key where that begins.
+    # Items of the next page are not before the key of its start.
     return beginning.rank(stream.number, stream.last_key)
 
 
 def _finished(plan: Plan, streams: Sequence[_Stream]) -> frozenset[int]:
-    """Return the shards that have nothing left."""
+    """Return the exhausted shards."""
     if not plan.is_sharded:
         return frozenset()
     return frozenset(range(stream_count(plan))) - {
@@ -161,8 +162,8 @@ def _check_limit(plan: Plan, count: int, max_requests: int | None) -> None:
         return
     if plan.kind == "union":
         raise NotSupported(
-            "max_requests is not supported if several keys serve an ordered query: the results of one key "
-            "cannot be returned before those of the others are known. Remove the order or max_requests."
+            "max_requests is not supported if several keys serve an ordered query: the app must read all "
+            "keys before it can return the next result. Remove the order or max_requests."
         )
     if max_requests < count:
         raise InvalidValue(
@@ -211,7 +212,7 @@ class _Part(Struct, frozen=True):
 
 
 class _Range(PageSource[FoundItem]):
-    """What is left of one Query or Scan."""
+    """The rest of one Query or Scan."""
 
     def __init__(self, part: _Part, stream: int, start: StreamStart) -> None:
         conditions = () if start.condition is None else (start.condition,)
@@ -250,7 +251,7 @@ class _Range(PageSource[FoundItem]):
         return self.part.plan.conditions[self.stream].includes(item[sort_attribute(self.part.plan)]["S"])
 
     def rest(self) -> Position:
-        """Return the position of what is not read yet."""
+        """Return the position of the unread rest."""
         if self.is_unread or self.last_key is None:
             return Position(self.number + self.part.beginning.backward)
         return replace(position_of_item(self.part.plan, self.stream, self.last_key), stream=self.number)
@@ -263,7 +264,7 @@ class _Keys(Source[FoundItem]):
         self.items = deque()
         self.number = part.offset
         self.part = part
-        # Each key is a stream of its own, which the one at the position has given.
+        # Each key is a separate stream; the stream at the position has returned its item.
         self.overlaps = bool(part.beginning.narrowed) and position.key is None
         self.unread = self._numbers(position)
         self.is_exhausted = not self.unread
@@ -295,7 +296,7 @@ class _Keys(Source[FoundItem]):
         self.items += self.part.found(found, overlaps=self.overlaps)
 
     def rest(self) -> Position:
-        """Return the position of what is not read yet."""
+        """Return the position of the unread rest."""
         return Position(self.part.offset + self.unread[0] + self.part.beginning.backward)
 
 

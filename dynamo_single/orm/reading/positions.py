@@ -1,9 +1,9 @@
-"""Positions in the order of a plan: where one page ends and the next begins, and how reading continues from there.
+"""Positions in the order of a plan: the boundary between two pages, and how reading continues from there.
 
-The order of a plan is that of its streams: the key conditions of a query, the keys of a batch_get, or the one stream of
-a Scan; a union has the streams of its parts. A position follows from one item alone, so any item has one, and reading
-can continue from it in both directions. A union with an order narrows its parts to what is after a position. This
-module sends no requests and does not depend on models.
+The order of a plan is that of its streams: the key conditions of a query, the keys of a batch_get, or the single stream
+of a Scan; a union has the streams of its parts. One item determines a position, so any item has one, and reading can
+continue from it in both directions. A union with an order narrows its parts to the items after a position. This module
+does not send requests or depend on models.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def stream_count(plan: Plan) -> int:
 
 
 def part_position(part: Plan, offset: int, position: Position) -> Position:
-    """Return a position as that of a part of a union, before which there are ``offset`` streams."""
+    """Return a position within a part of a union, which follows ``offset`` streams."""
     stream, count = position.stream - offset, stream_count(part)
     if 0 <= stream < count:
         return replace(position, stream=stream)
@@ -102,7 +102,7 @@ def at(plan: Plan, stream: int, item: Item) -> Position:
 
 
 def start_of(plan: Plan, stream: int, position: Position, *, backward: bool) -> StreamStart | None:
-    """Return how a stream of a query or Scan continues from a position; ``None`` if it has nothing left there."""
+    """Return how a stream of a query or Scan continues from a position; ``None`` if it is exhausted."""
     whole = StreamStart(plan.conditions[stream] if plan.conditions else None)
     if position.key is None:
         begins = stream < position.stream if backward else stream >= position.stream
@@ -194,7 +194,7 @@ def _is_read_by(plan: Plan, condition: KeyCondition, item: Item) -> bool:
 
 
 class NarrowedPart(Struct, frozen=True):
-    """What a part of a union reads from a position on: keys, or key conditions, of which ``None`` are exhausted.
+    """The reads of a part of a union from a position on: keys, or key conditions, of which ``None`` are exhausted.
 
     It may include items before the position, which the reader drops.
     """

@@ -1,6 +1,6 @@
 """Single items: by whole primary keys, and by the claims on unique values that name their keys.
 
-It knows the table and the requests' answers, and must not know models.
+This module depends on the table and its responses, but not on models.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Item = NewItem
 
 
 def projected_items(plan: Plan, found: Sequence[Item]) -> Sequence[Item]:
-    """The items that a plan's requests gave, as what they are: whole, or only what its projection names."""
+    """Return the items of a plan's responses: whole, or only the attributes of its projection."""
     twins = plan.layout.twins
     if twins:
         found = [with_both_names(item, twins) for item in found]
@@ -44,7 +44,7 @@ def projected_items(plan: Plan, found: Sequence[Item]) -> Sequence[Item]:
 
 
 async def item_of_key_plan(table: Table, plan: Plan) -> list[Item]:
-    """The item of a plan of one whole primary key, if there is one that matches."""
+    """Return the item of a plan with one complete primary key, if there is a matching one."""
     item: Item | None = None
     if atomic_block.current() is not None:
         item = atomic_block.pending_put(table.settings.alias, plan.keys)
@@ -91,7 +91,7 @@ def _by_key(items: Iterable[Item]) -> dict[ItemKey, Item]:
 async def items_of_claims_plan(table: Table, plan: Plan) -> Pages[Item]:
     """The items that hold some claims and match, in the order of the claims: a page for each hundred.
 
-    An item that holds several of them comes once, in the place of the first.
+    An item that holds several of them appears once, in the position of the first.
     """
     condition = lower(plan.filter, plan.layout)
     given: set[ItemKey] = set()
@@ -113,7 +113,7 @@ async def items_by_plan_key(table: Table, plan: Plan) -> dict[ItemKey, Item]:
 
 
 def plan_key_of(plan: Plan, item: StoredItem) -> ItemKey | None:
-    """The key by which a plan of keys gives an item: its own, or that of the first of the claims that it holds."""
+    """Return the key by which a plan of keys returns an item: its own, or that of the first of its claims."""
     if plan.lookup is None:
         return key_of(item)
     held = [key for key in plan.lookup.claim_keys(item) if key in plan.keys]
@@ -123,8 +123,8 @@ def plan_key_of(plan: Plan, item: StoredItem) -> ItemKey | None:
 async def _holders(table: Table, plan: Plan) -> dict[ItemKey, Item]:
     """The items that hold some claims, by these: a consistent GetItem, or BatchGetItem, of claims and one of items.
 
-    The two are read one after the other. Where the item does not hold the claim, that may have changed hands or have
-    been released in between, so both are read once more. ``UnexpectedItem`` is raised if they do not fit together then.
+    The two reads are sequential. If the item does not hold the claim, another process may have taken or released it in
+    between, so both are read once more. If they do not fit together then, it raises ``UnexpectedItem``.
     """
     found: dict[ItemKey, Item] = {}
     left: Sequence[ItemKey] = plan.keys
@@ -158,7 +158,8 @@ async def _items_of(table: Table, plan: Plan, owners: Iterable[ItemKey]) -> dict
 
 
 def owner_of(claim: StoredItem) -> ItemKey:
-    """The key of the item that a stored claim belongs to; ``UnexpectedItem`` for one that does not say it."""
+    """Return the key of the item that owns a stored claim; raise ``UnexpectedItem`` if the claim does not contain
+    it."""
     try:
         return claim[names.CLAIM_OWNER_PARTITION]["S"], claim[names.CLAIM_OWNER_SORT]["S"]
     except KeyError as error:
@@ -169,13 +170,13 @@ def owner_of(claim: StoredItem) -> ItemKey:
 
 
 def has_expired(item: StoredItem) -> bool:
-    """Whether an item is past its time to live, though DynamoDB holds it still."""
+    """Return whether an item is past its time to live, although DynamoDB still stores it."""
     expires = item.get(names.EXPIRES_AT, {}).get("N")
     return expires is not None and float(expires) <= clock.timestamp()
 
 
 async def items_by_primary_key(table: Table, plan: Plan) -> Sequence[Item]:
-    """The items of a plan of whole primary keys, at most a hundred of which are asked for at a time."""
+    """Yield the items of a plan with complete primary keys, at most a hundred for each request."""
     if plan.kind == "get":
         return projected_items(plan, await item_of_key_plan(table, plan))
     atomic_block.check_plan(table.settings.alias, plan)
@@ -183,7 +184,8 @@ async def items_by_primary_key(table: Table, plan: Plan) -> Sequence[Item]:
 
 
 async def transactional_items(table: Table, plans: Sequence[Plan]) -> list[list[Item]]:
-    """The items of some plans of whole primary keys as of one moment, by one TransactGetItems; again on a conflict."""
+    """Return the items of plans with complete primary keys at one time, by one TransactGetItems; retry on a
+    conflict."""
     for plan in plans:
         atomic_block.check_plan(table.settings.alias, plan)
     keys = list(dict.fromkeys(key for plan in plans for key in plan.keys))
@@ -198,13 +200,13 @@ async def transactional_items(table: Table, plans: Sequence[Plan]) -> list[list[
 
 
 async def get_item(table: Table, key: tuple[str, str]) -> Item | None:
-    """One item by its key, strongly consistent: one GetItem."""
+    """Read one item by its key, strongly consistent: one GetItem."""
     atomic_block.check_keys(table.settings.alias, [key])
     return await stored_item(table, key)
 
 
 async def stored_item(table: Table, key: tuple[str, str]) -> Item | None:
-    """The same, whatever a block is about to do with the item."""
+    """Read the same, regardless of a block's pending writes to the item."""
     answer = await table.ask(Request("GetItem", {"Key": item_key(key), "ConsistentRead": True}))
     item: Item | None = answer.get("Item")
     return item
@@ -218,7 +220,7 @@ async def get_items(table: Table, keys: Collection[ItemKey]) -> dict[ItemKey, It
 
 
 async def stored_items(table: Table, wanted: Sequence[ItemKey]) -> dict[ItemKey, Item]:
-    """The same of distinct keys, whatever a block is about to do with the items."""
+    """Read the same for distinct keys, regardless of a block's pending writes."""
     if len(wanted) == 1:
         item = await stored_item(table, wanted[0])
         return {} if item is None else {wanted[0]: item}

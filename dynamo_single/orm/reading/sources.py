@@ -38,7 +38,7 @@ Rank = tuple[Any, ...]
 
 
 class PlanReader(Struct, frozen=True):
-    """What all sources of one read share. Items are decoded by ``form``, if there is one."""
+    """The common data of all sources of one read. ``form`` decodes the items, if there is one."""
 
     table: Table
     allowance: Allowance | None = None
@@ -88,7 +88,7 @@ class PageSource(Source[T]):
         self.request = request
         self.limit = limit
         self.is_exact = is_exact
-        #: Where the next page begins.
+        #: The start of the next page.
         self.last_key: Mapping[str, Any] | None = None
         self.page_size = 0
 
@@ -163,9 +163,9 @@ async def merge(
 ) -> Pages[Any]:
     """Yield the items of several sources in the order of ``rank()``; a page ends at ``stop``.
 
-    ``rank()`` gets the number of a source, and the source. An empty rank, the least of all, is that of a source that
-    has to be read: ``read()`` gets the source and the number of items returned so far, and returns ``False`` to end the
-    merge. If ranks are equal, the first source comes first.
+    ``rank()`` gets the number of a source, and the source. An empty rank, the lowest of all, marks a source to read:
+    ``read()`` gets the source and the number of items returned so far, and returns ``False`` to end the merge. If ranks
+    are equal, the first source comes first.
     """
     heap = [(rank(number, source), number) for number, source in enumerate(sources)]
     heapify(heap)
@@ -208,8 +208,8 @@ async def merged_partitions(
 ) -> Pages[T]:
     """Yield the items of all key conditions of a plan in the order of the sort key; a page ends at ``stop``.
 
-    Shards are read in parallel: first each its share of what is wanted, and then, while all together have fewer items
-    than are wanted, those that have few left. ``items_of`` is called in the caller's own thread.
+    Shards are read in parallel: first an equal share of the requested items each, then, while too few items are loaded,
+    the shards with few left. ``items_of`` is called in the caller's own thread.
     """
     share = first_share(stop, len(plan.conditions)) if stop is not None and plan.is_sharded else stop
     sources: list[PageSource[tuple[str, T]]] = [PageSource(request, share) for request in compile_plan(plan)]
@@ -229,7 +229,7 @@ async def merged_partitions(
         elif source.last_key is None:
             return ()
         else:
-            # No item of the next page is before the key where that begins.
+            # Items of the next page are not before the key of its start.
             sort = source.last_key[sort_attribute(plan)]["S"]
         return (sort, number) if plan.forward else (Descending(sort), -number)
 
@@ -254,7 +254,7 @@ def first_share(wanted: int, shards: int) -> int:
 
 
 def next_share(wanted: int, returned: int, returned_by_all: int) -> int:
-    """Return how many items to read of a shard that has returned some of those that all have returned."""
+    """Return how many items to read from a shard, given its share of the returned items."""
     return _share(wanted, wanted * max(returned, 1) / max(returned_by_all, 1))
 
 
@@ -265,9 +265,9 @@ def _share(wanted: int, expected: float) -> int:
 def _shards_to_read(
     shards: Sequence[PageSource[T]], empty: PageSource[T], plan: Plan, stop: int | None, returned: int
 ) -> list[PageSource[T]]:
-    """Return the shard that has no items left, and those that will soon have none; set their limits.
+    """Return the exhausted shard, and those that will soon be exhausted; set their limits.
 
-    If the items that were read may be all that is wanted, it is that shard alone.
+    If the loaded items may be sufficient, it is that shard alone.
     """
     wanted = None if stop is None else stop - returned if stop > returned else stop
     is_short = wanted is None or sum(len(shard.items) for shard in shards) < wanted

@@ -111,7 +111,7 @@ def read_measure(
 
 
 def _condition_of(expression: Any) -> object:
-    """What an aggregate's ``filter`` holds: since Django 6.0 the condition is inside an ``AggregateFilter``."""
+    """Return the condition of an aggregate's ``filter``: since Django 6.0 it is inside an ``AggregateFilter``."""
     return getattr(expression.filter, "condition", expression.filter)
 
 
@@ -183,7 +183,7 @@ def _default(function: Function, field: Any, expression: Any) -> object:
 
 
 async def aggregate(source: QueryState, measures: Sequence[Measure]) -> dict[str, object]:
-    """The results by alias; ``source`` asks for the objects themselves, in its own order and slice."""
+    """Return the results by alias; ``source`` is the queryset of the objects, with its order and slice."""
     if source.is_empty:
         results = Accumulators(source.model, measures).results()
     else:
@@ -291,7 +291,7 @@ def _has_value(model: type[DynamoModel], measure: Measure) -> Condition:
     if name is None or name in layout.identity:
         return EVERYTHING
     required = layout.attributes[name].required
-    # Where a default stands for a missing value the item counts, and DynamoDB does not know that.
+    # If a default replaces a missing value, the item counts, which DynamoDB cannot do.
     defaults = absent_value(registry.attributes_of(model)[name]) is not None
     if defaults or (required and measure.function != "Count"):
         return EVERYTHING

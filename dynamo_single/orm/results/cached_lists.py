@@ -146,7 +146,7 @@ def with_short_filter(plan: Plan, limit: int) -> Plan:
         parts = [_divided(part) for part in plan.parts]
         if not any(rest for _, rest in parts):
             return plan
-        # Only all conditions tell what a part excludes because another part returns it.
+        # Only all conditions together define the items that a part excludes because another part returns them.
         reach = replace(plan, parts=tuple(replace(part, exclusions=()) for part, _ in parts), in_memory=None)
         wanted = plan.query.where
     else:

@@ -124,7 +124,7 @@ class Columns(Struct, frozen=True):
 
 
 def _reader(model: type[DynamoModel], names: Sequence[str]) -> Callable[[decode.Item], tuple[object, ...]]:
-    """Return a function that reads attributes; it joins those of an identity of several attributes."""
+    """Return a function that reads attributes; it joins the attributes of a composite identity."""
     fields: list[Any] = [model._meta.get_field(name) if name != "pk" else model._meta.pk for name in names]
     if not any(isinstance(field, IdentityField) for field in fields):
         return row_reader(model, [field.attname for field in fields])

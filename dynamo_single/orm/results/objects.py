@@ -1,7 +1,7 @@
 """Plan, read and count the objects of a queryset.
 
-An order that DynamoDB does not support is sorted in memory, among at most as many matches as the caller allowed. The
-result is never cut off: one match too many is an error. This module does not depend on groups or aggregates.
+An order that DynamoDB does not support is sorted in memory, up to the caller's limit of matches. The result is never
+cut off: one match too many raises an error. This module does not depend on groups or aggregates.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _now(state: QueryState) -> datetime | None:
 def plan_by_key(state: QueryState, *, ordered: bool = True) -> Plan:
     """Return the plan in the order of a key, or in any order unless it is ``ordered``."""
     found = project_plan(state, _planned(state, ordered=ordered))
-    # If the query has no order, reverse() reverses that of the key that was chosen.
+    # If the query has no order, reverse() reverses the order of the chosen key.
     if not state.reversed or found.query.ordering:
         return found
     if "scan" in (found.kind, *(part.kind for part in found.parts)):
@@ -131,7 +131,8 @@ def plan_of_matches(state: QueryState) -> Plan:
 
 
 def _planned(state: QueryState, *, ordered: bool) -> Plan:
-    """Return the planner's plan, or one that caches rows if a filter is too long for DynamoDB and that is allowed."""
+    """Return the planner's plan, or a plan that caches rows if a filter is too long for DynamoDB and caching is
+    allowed."""
     found = shapes.plan(state.query(ordered=ordered), now=_now(state))
     return found if state.asked.cache_limit is None else cached_lists.with_short_filter(found, state.asked.cache_limit)
 
@@ -156,7 +157,7 @@ def project_plan(state: QueryState, plan: Plan) -> Plan:
 def limit_of(state: QueryState, plan: Plan, what: str, *, sliced: bool) -> int | None:
     """Return the limit of matches in memory; ``None`` if they have another bound.
 
-    Raises ``NotSupported`` if nothing bounds them. ``sliced`` tells that the slice is one of matches.
+    Raises ``NotSupported`` without a limit. ``sliced`` is true if the slice applies to the matches.
     """
     if state.asked.in_memory is not None:
         return state.asked.in_memory
@@ -205,7 +206,7 @@ def open_pages(state: QueryState) -> Results:
 async def _made(found: Pages[Any], make: Callable[[Any], Any]) -> Results:
     async with aclosing(found) as pages:
         async for page in pages:
-            # One that cannot be made is an error once those before it were returned.
+            # An error in creating an object is raised after the objects before it were returned.
             yield map(make, page)
 
 
@@ -238,7 +239,7 @@ def _results(state: QueryState, plan: Plan, made_by: PageReader, response: Respo
 
 
 def _objects_by_key(state: QueryState, plan: Plan) -> Results:
-    """Yield the objects of several primary keys, or those that are merged by a sort key, made of whole responses."""
+    """Yield the objects of several primary keys, or of a merge by a sort key, created from whole responses."""
     window, decoder = state.window, None
     if plan.kind == "batch_get":
         pairs = batch_get.pages(state.model, state.table, plan, skip=window.start, stop=window.stop)
@@ -300,12 +301,12 @@ async def _sorted(state: QueryState, plan: Plan, how: InMemory) -> Pages[Item]:
 
 
 def matches(state: QueryState, plan: Plan, limit: int | None) -> Pages[Item]:
-    """Yield every match of a plan in its order; raises ``TooManyMatches`` instead of the one above the limit."""
+    """Yield every match of a plan in its order; raise ``TooManyMatches`` for the first match over the limit."""
     return limited_matches(state, _pages(state, plan, stop=_page_limit(plan, limit)), limit)
 
 
 async def limited_matches(state: QueryState, found: Pages[Item], limit: int | None) -> Pages[Item]:
-    """Yield the items; raises ``TooManyMatches`` instead of the one above the limit."""
+    """Yield the items; raise ``TooManyMatches`` for the first item over the limit."""
     seen = 0
     async with aclosing(found):
         async for page in found:

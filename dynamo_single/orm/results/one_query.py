@@ -1,7 +1,7 @@
 """Read several querysets together: models that are adjacent in one partition are read by one Query.
 
 Each queryset gets the results of its own plan, in its order: the items of its range that meet its filter, which
-includes the item type if the range can contain several types. The combined Query reads nothing else except single items
+includes the item type if the range can contain several types. In addition, the combined Query reads only single items
 between the ranges. This module does not depend on querysets.
 """
 
@@ -45,7 +45,7 @@ class _ModelRange(Struct, frozen=True, eq=False):
         return self.plan.layout.primary.sort.head
 
     def takes(self, item: Item, sort: str) -> bool:
-        """Whether its own Query would give an item of the partition."""
+        """Return whether its own Query would return an item of the partition."""
         return self.condition.includes(sort) and matches(self.filter, item)
 
 

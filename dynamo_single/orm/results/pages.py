@@ -103,7 +103,7 @@ async def page(state: QueryState, size: int, cursor: str | None, max_requests: i
 
 
 def _finished(reading: ReadResult, size: int) -> frozenset[int]:
-    """Return the shards that have nothing after the page, not even the first item of the next page."""
+    """Return the shards without items after the page, including the first item of the next page."""
     return reading.finished - {stream for stream, _ in reading.found[size:]}
 
 
@@ -185,7 +185,7 @@ def _check_number(name: str, value: object, most: int | None) -> None:
 
 
 def _ends(plan: Plan, begin: Cursor, reading: ReadResult, size: int) -> tuple[Position | None, Position | None]:
-    """Return where the page before ends and where the page after begins, if there may be such pages."""
+    """Return the end of the previous page and the start of the next, if such pages may exist."""
     given = [positions.at(plan, *each) for each in reading.found[:size]]
     if begin.backward:
         before = given[-1] if len(reading.found) > size else reading.stopped

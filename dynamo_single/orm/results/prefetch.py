@@ -28,7 +28,7 @@ async def fetch_related(objects: Sequence[object], related_reads: RelatedReads) 
 
 
 async def read_related(objects: Sequence[object], related_reads: RelatedReads) -> None:
-    """Read what ``select_related()`` and ``prefetch_related()`` named, for some objects."""
+    """Read the relations of ``select_related()`` and ``prefetch_related()`` for some objects."""
     await fetch_related(objects, related_reads)
     await prefetch(objects, related_reads.prefetch_related)
 
@@ -47,12 +47,12 @@ async def prefetch(objects: Sequence[Any], lookups: Sequence[Any]) -> None:
     await _Prefetching(objects).run(lookups)
 
 
-#: The names of relations that are read of some objects, each with those that are read of its objects.
+#: The names of relations to read for some objects, each with the relations of its own objects.
 _Tree = dict[str, Any]
 
 
 def _tree_of(lookups: Sequence[Any]) -> _Tree:
-    """Return the relations that lookups name; those that a ``Prefetch`` begins with are left to Django."""
+    """Return the relations of lookups; leave those that begin with a ``Prefetch`` to Django."""
     others = {each.prefetch_to.partition("__")[0] for each in lookups if not isinstance(each, str)}
     others |= {each.prefetch_through.partition("__")[0] for each in lookups if not isinstance(each, str)}
     tree: _Tree = {}

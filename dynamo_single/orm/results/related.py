@@ -41,8 +41,8 @@ from dynamo_single.table.flow import Pages
 class CollectionMember(Struct, frozen=True):
     """One kind of children in a collection: what their own Query reads, and which of it are they.
 
-    ``lies_by`` is where a child's identity has that of the collection's object: positions, from the outside in.
-    Children of children are found by their reference, and have no ``condition``.
+    ``lies_by`` contains the positions of the collection's identity in a child's identity, from the outside in. Children
+    of children are found by their reference, and have no ``condition``.
     """
 
     model: type[DynamoModel]
@@ -79,7 +79,7 @@ def members_of(state: QueryState, plan: Plan) -> Mapping[str, CollectionMember]:
     if pk is None:
         return {}
     found: dict[str, CollectionMember] = {}
-    # What has a queryset of its own is read by that.
+    # A relation with its own queryset is read by that.
     others = {each.prefetch_through for each in lookups if not isinstance(each, str)}
     for lookup in lookups:
         path, model, above = "", state.model, None
@@ -107,7 +107,7 @@ def _pk_of(plan: Plan) -> Any:
 
 
 def _member(plan: Plan, children: Children, pk: object) -> CollectionMember | None:
-    """The children as their relation lists them, if it does so by one Query of what lies around the object itself."""
+    """Return the children in their relation's order, if one Query around the object itself reads them."""
     listing = _children_plan(plan, children, pk)
     if listing is None:
         return None
@@ -124,7 +124,7 @@ def _member_below(plan: Plan, above: CollectionMember, children: Children, pk: o
     if not _is_own(plan.layout) or above.field.attname not in model._identity:
         return None
     attributes = registry.attributes_of(model)
-    # Of the others any value does: the partition is not made of them.
+    # The other values do not matter, because the partition does not contain them.
     given = {
         name: pk if name == above.field.attname else example_value_of(attributes[name]) for name in model._identity
     }
@@ -139,7 +139,7 @@ def _member_below(plan: Plan, above: CollectionMember, children: Children, pk: o
 
 
 def _shared_positions(children: Children, above: tuple[int, ...]) -> tuple[int, ...]:
-    """Where a child's identity has that of the collection's object, if it has it at all."""
+    """Return the position of the collection's identity in a child's identity, if there is one."""
     identity: tuple[str, ...] = children.model._identity
     if len(identity) == 1 or children.field.attname not in identity:
         return above
@@ -147,14 +147,14 @@ def _shared_positions(children: Children, above: tuple[int, ...]) -> tuple[int, 
 
 
 def _children_plan(plan: Plan, children: Children, pk: object) -> Plan | None:
-    """How the children of the object with a ``pk`` are listed, if by one Query of the partition of a plan's object."""
+    """Return how to list the children of the object with a ``pk``, if one Query of the plan's partition reads them."""
     queryset = children.queryset_of(pk)
     if queryset is None or registry.layout_of(children.model).alias != plan.layout.alias:
         return None
     try:
         listing: Plan = queryset._plan()
     except NoAccessPattern:
-        return None  # the relation itself will say why
+        return None  # the relation itself will explain it
     by_table = listing.kind == "query" and listing.key is listing.layout.primary
     if not by_table or listing.is_sharded or len(listing.conditions) != 1:
         return None
@@ -172,7 +172,7 @@ def listing_of(state: QueryState, lookup: object) -> Any:
     try:
         listing: Plan | None = None if queryset is None else queryset._plan()
     except NoAccessPattern:
-        return None  # reading will say why
+        return None  # the read will explain it
     partition = () if listing is None or listing.key is None else listing.key.partition.variables
     return queryset if listing and listing.kind == "query" and children.field.attname in partition else None
 

@@ -29,7 +29,7 @@ from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where import tree
 from dynamo_single.table.flow import call_sync
 
-#: What ``order_by()`` and ``Meta.ordering`` take.
+#: The values that ``order_by()`` and ``Meta.ordering`` accept.
 OrderName = str | Combinable
 
 T = TypeVar("T")

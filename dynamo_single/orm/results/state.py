@@ -55,7 +55,7 @@ _assumed: ContextVar[bool] = ContextVar("supposed", default=False)
 
 @contextmanager
 def assume_complete_keys() -> Iterator[None]:
-    """Plan by the declarations alone: every key is treated as complete and unsharded, and no table is read."""
+    """Plan by the declarations alone: treat every key as complete and unsharded, and do not read a table."""
     token = _assumed.set(True)
     try:
         yield
@@ -129,8 +129,8 @@ ALL_MATCHES = Window()
 class RelatedReads(Struct, frozen=True):
     """The related objects that are read with the objects: by ``select_related()`` and ``prefetch_related()``.
 
-    ``select_related`` contains the paths that ``select_related()`` was given, and ``implied_references`` those that it
-    means without any. ``mode`` is the fetch mode that the objects get, if it is not the default.
+    ``select_related`` contains the paths passed to ``select_related()``, and ``implied_references`` those that it
+    follows without any. ``mode`` is the fetch mode of the objects, if it is not the default.
     """
 
     select_related: tuple[str, ...] = ()
@@ -158,9 +158,9 @@ NO_RELATED_READS = RelatedReads()
 class QueryState(Struct, frozen=True):
     """The state of a queryset for one evaluation.
 
-    ``order_by`` is the requested order, and ``ordering`` that or the model's. Both are Django's values, since an
-    unsupported order is an error only if the evaluation needs it. ``known_related`` contains related objects that are
-    read already, by reference and primary key.
+    ``order_by`` is the requested order, and ``ordering`` that or the model's. Both are Django's values, because an
+    unsupported order is an error only if the evaluation needs it. ``known_related`` contains loaded related objects, by
+    reference and primary key.
     """
 
     model: type[DynamoModel]
