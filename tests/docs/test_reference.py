@@ -176,7 +176,7 @@ def operations() -> dict[str, Any]:
 
 def test_the_operations_are_listed_with_what_is_done_when() -> None:
     """Each of them in one row."""
-    assert sorted(names("migrations.md", "What is done when")) == sorted(operations())
+    assert sorted(names("migrations.md", "Effects of each operation")) == sorted(operations())
 
 
 def test_the_operations_are_listed_with_their_arguments() -> None:
