@@ -30,6 +30,7 @@ LEFT_OUT = shutil.ignore_patterns(
 #: The README's and the tutorial's project, every page of the admin and of the accounts, and a project of its own.
 TESTS = (
     "tests/docs/test_docs.py",
+    "tests/contract/accounts/test_accounts_own_app.py",
     "tests/contract/accounts/test_accounts_signup.py",
     "tests/contract/commands/test_startproject.py",
     "tests/contract/admin/test_admin_every_page.py",

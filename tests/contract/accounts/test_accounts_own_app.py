@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import dynamo_single
 from dynamo_single.table import Request, Table
 from tests.docs import pages
 from tests.docs.pages import ROOT
@@ -106,7 +107,7 @@ class Project:
     def __init__(self, folder: Path, table: Table) -> None:
         self.folder = folder
         (folder / "installed").mkdir()
-        (folder / "installed" / "dynamo_single").symlink_to(ROOT / "dynamo_single")
+        (folder / "installed" / "dynamo_single").symlink_to(Path(dynamo_single.__file__).parent)
         (folder / "mysite.py").write_text(SETTINGS)
         (folder / "reading.py").write_text(READING)
         address = str(table.settings.endpoint_url).removeprefix("http://")
