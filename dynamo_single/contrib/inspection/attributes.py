@@ -70,7 +70,7 @@ def find(name: str, values: Sequence[StoredValue], *, missing: int, in_key: bool
     options = {"null": "True"} if missing or nulls or not types else {}
     if len(types) > 1:
         counted = ", ".join(f"{kind} {number}" for kind, number in sorted(types.items()))
-        return Found("", {}, (f"its values have several types ({counted})",))
+        return Found("", {}, (f"its values have several types ({counted}), which no attribute reads",))
     if not types:
         return Found("UnicodeAttribute", options, (*notes, "no value is known"))
     (kind,) = types

@@ -17,7 +17,7 @@ from dynamo_single.contrib.inspection.names import literal
 from dynamo_single.contrib.inspection.proposal import Proposal
 from dynamo_single.contrib.inspection.sample import Sample
 from dynamo_single.contrib.inspection.templates import EmptyTemplates, Templates
-from dynamo_single.orm.schema.keys import template as key_templates
+from dynamo_single.orm.schema.keys.template import Pattern
 
 #: The most models; the items of further kinds have no model.
 MAX_MODELS: Final = 100
@@ -33,7 +33,8 @@ class Description(Struct, frozen=True):
 
 def describe(sample: Sample, settings: TableSettings, alias: str) -> Description:
     """Return the settings of an alias and the models for the items of a sample. Does not send requests."""
-    types, indexes = key_types(sample.description), indexes_of(sample.description)
+    types = key_types(sample.description)
+    indexes = indexes_of(sample.description, {name for item in sample.items for name in item})
     keys = tuple(key_attribute(name, types[name], sample.items) for name in key_names(sample.description))
     of_indexes = tuple(tuple(key_attribute(*key, sample.items) for key in index.keys) for index in indexes)
     layout = Layout(settings.table_name, keys, of_indexes, sample.ttl)
@@ -137,11 +138,16 @@ def _collide(first: Templates, second: Templates) -> bool:
     """Return whether two kinds could have the same primary key, as the check of models decides it."""
     if any(second.match(item) for item in first.kind.items) or any(first.match(item) for item in second.kind.items):
         return True
-    one, other = ([key_templates.Template.parse(_plain(each)) for each in found.primary] for found in (first, second))
-    return all(a.could_equal(b) for a, b in zip(one, other, strict=True))
+    one, other = ([_pattern(each) for each in found.primary] for found in (first, second))
+    return all(a.is_read_by(b, wholly=True) is not False for a, b in zip(one, other, strict=True))
 
 
-def _plain(template: Template) -> str:
-    """Return a template as source with numbered variables."""
-    parts = (each if isinstance(each, str) else f"{{v{number}}}" for number, each in enumerate(template))
-    return "".join(parts)
+def _pattern(template: Template) -> Pattern:
+    """Return the keys of a template in a table with ``RAW_KEYS``."""
+    literals = [""]
+    for part in template:
+        if isinstance(part, str):
+            literals[-1] += part
+        else:
+            literals.append("")
+    return Pattern(tuple(literals), raw=True)

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from dynamo_single.contrib.inspection import words
-from dynamo_single.contrib.inspection.keys import KeyAttribute, Part, split, text_of
+from dynamo_single.contrib.inspection.keys import OWN_NAMES, KeyAttribute, Part, split, text_of
 from dynamo_single.orm.schema.keys.template import SEPARATOR
 from dynamo_single.table.request import Item
 
@@ -65,8 +65,9 @@ class Layout(Struct, frozen=True):
     def values(self, item: Item) -> dict[str, frozenset[str]]:
         """Return the attributes of an item that a key can repeat, by their values as strings."""
         found: defaultdict[str, set[str]] = defaultdict(set)
+        hidden = {*self.composed, *OWN_NAMES, self.type_attribute}
         for name, value in item.items():
-            if name not in self.composed and name != self.type_attribute and (text := text_of(value)):
+            if name not in hidden and (text := text_of(value)):
                 found[text].add(name)
         return {text: frozenset(each) for text, each in found.items()}
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Final
 
 from msgspec import Struct
 
 from dynamo_single.contrib.inspection import names
+from dynamo_single.table.names import index_partition, index_sort
 
 #: The note on an index that does not contain whole items.
 PROJECTED: Final = "projects {}: objects are read by a second request"
@@ -37,12 +39,17 @@ class Index(Struct, frozen=True):
         return {**found, "local": True} if self.is_local else found
 
 
-def indexes_of(description: Any) -> list[Index]:
-    """Return the indexes of a table's description, each with a name that models can use."""
+def indexes_of(description: Any, schema: Collection[str] = ()) -> list[Index]:
+    """Return the indexes of a table's description, each with a name that models can use.
+
+    The app calls the keys of ``gs1`` ``gs1pk`` and ``gs1sk``, so no attribute in ``schema`` has these names.
+    """
     types, found = key_types(description), list[Index]()
     for kind, is_local in (("GlobalSecondaryIndexes", False), ("LocalSecondaryIndexes", True)):
         for each in description.get(kind) or ():
             name = names.index_name(each["IndexName"], [index.name for index in found])
+            while {index_partition(name), index_sort(name)} & {*schema, *types}:
+                name = f"index_{name}"
             keys = tuple((key, types[key]) for key in key_names(each))
             found.append(Index(name, str(each["IndexName"]), keys, _projection(each), is_local))
     return found

@@ -11,8 +11,11 @@ from msgspec import Struct
 
 from dynamo_single.contrib.inspection import names
 from dynamo_single.orm.schema.keys.template import SEPARATOR
+from dynamo_single.table.names import ITEM_TYPE, PARTITION_KEY, SORT_KEY
 from dynamo_single.table.request import Item, StoredValue
 
+#: The app's own names, which no attribute can have.
+OWN_NAMES: Final = frozenset({PARTITION_KEY, SORT_KEY, ITEM_TYPE})
 #: Names that only a composed key has: ``PK``, ``GSI1SK``, ``hashKey``.
 _GENERIC: Final = re.compile(
     r"(g|l)?si[-_]?\d*[-_]?(pk|sk)|(g|l)?s\d+[-_]?(pk|sk)|(pk|sk)\d*|(hash|range|partition|sort|primary)[-_]?key|hk|rk",

@@ -9,7 +9,7 @@ from typing import Final
 from dynamo_single.contrib.inspection import attributes, names, words
 from dynamo_single.contrib.inspection.grouping import Kind, Layout
 from dynamo_single.contrib.inspection.indexes import Index
-from dynamo_single.contrib.inspection.keys import Template, Variable
+from dynamo_single.contrib.inspection.keys import OWN_NAMES, Template, Variable
 from dynamo_single.contrib.inspection.proposal import ProposedAttribute, ProposedKey, ProposedModel
 from dynamo_single.contrib.inspection.templates import IndexTemplates, Templates
 from dynamo_single.orm.schema.keys.secret_values import words_of
@@ -70,6 +70,10 @@ def _add_attributes(model: ProposedModel, kind: Kind, layout: Layout, used: Iter
 
 def _attribute(name: str, stored: str, kind: Kind, layout: Layout, *, in_key: bool) -> ProposedAttribute:
     values = [item[stored] for item in kind.items if stored in item]
+    if stored in OWN_NAMES:
+        return ProposedAttribute(
+            name, "", stored, {}, ["the app uses this name itself, and keeps the values unchanged"]
+        )
     if stored == layout.ttl and all("N" in value for value in values):
         return ProposedAttribute(name, "TTLAttribute", stored, {"null": "True"})
     found = attributes.find(stored, values, missing=len(kind.items) - len(values), in_key=in_key)

@@ -46,10 +46,9 @@ def python_name(text: str, taken: Collection[str] = (), *, empty: str = "field")
     # Python compares identifiers in this form.
     text = unicodedata.normalize("NFKC", text)
     text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", text).lower()
-    found = re.sub(r"_+", "_", re.sub(r"\W", "_", text)).strip("_")[:LONGEST].strip("_")
-    found = "".join(each for each in found if f"a{each}".isidentifier())
+    text = "".join(each if f"a{each}".isidentifier() else "_" for each in text)
     # Lower case and NFKC do not commute for a few letters.
-    found = unicodedata.normalize("NFKC", found) or empty
+    found = re.sub(r"_+", "_", unicodedata.normalize("NFKC", text)).strip("_")[:LONGEST].strip("_") or empty
     if not found[0].isidentifier():
         found = f"number_{found}"
     if keyword.iskeyword(found) or keyword.issoftkeyword(found) or found in RESERVED:

@@ -56,7 +56,7 @@ class Translator:
             return ProposedAttribute(name, "UnicodeAttribute", attribute.attr_name, {"null": "True"}, notes)
         base = next((each for each in _KINDS if isinstance(attribute, each)), None)
         if base is None:
-            note = f"{declared.__name__} stores it as {attribute.attr_type}"
+            note = f"{declared.__name__} stores it as {attribute.attr_type}, which no attribute reads"
             return ProposedAttribute(name, "", attribute.attr_name, {}, [note])
         kind, options = _KINDS[base][0], dict(_KINDS[base][1])
         kind = _IN_MAPS.get(kind, kind) if in_map else kind

@@ -89,9 +89,7 @@ def _model(model: ProposedModel, alias: str) -> Iterator[str]:
 
 def _attribute(attribute: ProposedAttribute) -> Iterator[str]:
     if not attribute.kind:
-        yield from comment(
-            f"{literal(attribute.stored)}: {'; '.join(attribute.notes)}. No attribute reads them all.", "    "
-        )
+        yield from comment(f"{literal(attribute.stored)}: {'; '.join(attribute.notes)}.", "    ")
         return
     options = dict(attribute.options)
     arguments = [literal(attribute.refers_to)] if attribute.refers_to else []

@@ -10,6 +10,7 @@ from msgspec import Struct
 from dynamo_single.contrib.inspection import grouping, names
 from dynamo_single.contrib.inspection.grouping import TYPE_NAMES, WEAK_TYPE_NAMES, Kind, Reader
 from dynamo_single.contrib.inspection.keys import (
+    OWN_NAMES,
     KeyAttribute,
     Part,
     Template,
@@ -86,19 +87,30 @@ class Templates:
 
     def _primary(self, number: int) -> Template:
         key, signature = self.reader.layout.keys[number], self.kind.signature[number]
-        found: Template = (Variable(key.name),)
-        if key.is_composed and signature:
-            rows = [self.reader.read(item, key) for item in self.kind.items]
-            only = [dict(each) for each in self._only]
-            found = self._template(key, signature, rows, range(len(rows)), may_name=True)
-            pattern = pattern_of(found)
-            matches = all(pattern.fullmatch(text_of(item.get(key.name)) or "") for item in self.kind.items)
-            # The attribute of the key is a value that can be filtered, unlike a value that only a key contains.
-            is_whole = len(found) == 1 and isinstance(found[0], Variable) and found[0].in_key_only
-            if is_whole or not matches:
-                found, self._only = (Variable(key.name),), only
-        self._known[key.name] = found
+        found = self._known[key.name] = self._composed(key, signature) or self._whole(key)
         return found
+
+    def _composed(self, key: KeyAttribute, signature: Sequence[str | None]) -> Template | None:
+        """Return the template of a composed key; ``None`` if it is one value, or does not match each key."""
+        if not key.is_composed or not signature:
+            return None
+        only = [dict(each) for each in self._only]
+        found = self._template(key, signature, [self.reader.read(each, key) for each in self.kind.items])
+        pattern = pattern_of(found)
+        is_whole = len(found) == 1 and isinstance(found[0], Variable) and found[0].in_key_only
+        if not is_whole and all(pattern.fullmatch(text_of(item.get(key.name)) or "") for item in self.kind.items):
+            return found
+        self._only = only
+        return None
+
+    def _whole(self, key: KeyAttribute) -> Template:
+        """Return the template of a key that is one value: the attribute of the key, which can be filtered.
+
+        An attribute cannot have the app's own name of a key.
+        """
+        if key.name not in OWN_NAMES or key.type != "S":
+            return (Variable(key.name),)
+        return (self._name(key, "", [text_of(item.get(key.name)) or "" for item in self.kind.items]),)
 
     def _of_index(self, key: KeyAttribute, held: Sequence[int]) -> Template:
         whole: Template = (Variable(key.name),)
@@ -110,7 +122,7 @@ class Templates:
         if len(signatures) != 1:
             return whole
         try:
-            return self._template(key, signatures.pop(), rows, held, may_name=False)
+            return self._template(key, signatures.pop(), rows, held)
         except LookupError:
             return whole
 
@@ -127,11 +139,13 @@ class Templates:
         key: KeyAttribute,
         signature: Sequence[str | None],
         rows: Sequence[_Parts],
-        items: Sequence[int],
-        *,
-        may_name: bool,
+        held: Sequence[int] | None = None,
     ) -> Template:
-        """Return a template; raise ``LookupError`` if a value is in no attribute and ``may_name`` is false."""
+        """Return a template for the primary key of all items, or for the index key of the ``held`` items.
+
+        A value in no attribute has a new name in a primary key; in the key of an index, it raises ``LookupError``.
+        """
+        items = range(len(rows)) if held is None else held
         parts: list[str | Variable] = []
         label = ""
         for place, constant in enumerate(signature):
@@ -141,7 +155,7 @@ class Templates:
                 continue
             texts = [row[place][0].text for row in rows]
             found = self._attribute([row[place][0] for row in rows], label, items, parts)
-            if found is None and not may_name:
+            if found is None and held is not None:
                 raise LookupError(key.name)
             parts.append(found or self._name(key, label, texts))
             label = ""
@@ -196,7 +210,8 @@ class EmptyTemplates(Templates):
 
     def __init__(self, reader: Reader, kind: Kind) -> None:
         self.reader, self.kind = reader, kind
-        self.primary: list[Template] = [(Variable(key.name),) for key in reader.layout.keys]
+        self._only, self._schema = [], []
+        self.primary = [self._whole(key) for key in reader.layout.keys]
 
     def index(self, keys: Sequence[KeyAttribute]) -> IndexTemplates:
         """Return the templates of an index, whose keys are attributes too."""

@@ -38,7 +38,7 @@ class OtherTable:
         """Return all items as they are stored, in an order of their own."""
         pages = self.table.pages(Request("Scan", {"ConsistentRead": True}))
         return sorted(
-            (item for page in pages for item in page["Items"]),
+            (_with_sorted_sets(item) for page in pages for item in page["Items"]),
             key=lambda item: json.dumps(item, sort_keys=True, default=str),
         )
 
@@ -86,3 +86,11 @@ def _schema(keys: Sequence[str]) -> list[dict[str, str]]:
         {"AttributeName": key.partition(":")[0], "KeyType": kind}
         for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)
     ]
+
+
+def _with_sorted_sets(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an item whose sets have an order, which DynamoDB does not keep."""
+    return {
+        name: {kind: sorted(held) if kind in ("SS", "NS", "BS") else held for kind, held in value.items()}
+        for name, value in sorted(item.items())
+    }
