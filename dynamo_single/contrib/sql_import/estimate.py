@@ -16,6 +16,8 @@ from dynamo_single.orm.effects.derived import Version, derived_items
 from dynamo_single.orm.effects.unique_claims import claims_of
 from dynamo_single.orm.items.encode import item_from
 from dynamo_single.orm.items.form import form_of
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes import CopiedAttribute, UnicodeAttribute
 from dynamo_single.orm.schema.bindings import binding_of
 from dynamo_single.orm.schema.keys.values import item_size
 from dynamo_single.orm.write import bulk_insert
@@ -62,11 +64,17 @@ def _is_transaction(model: Any) -> bool:
     return any(not isinstance(effect, Version) for effect in effects_of(binding_of(model)))
 
 
+def _stand_in(copy: CopiedAttribute) -> str | None:
+    """Return a value of the usual length for a copy whose source is not known yet."""
+    return "x" * 12 if isinstance(copy.source, UnicodeAttribute) else None
+
+
 def _of_row(model: Any, row: Row) -> tuple[int, int] | None:
     """Return the write units and the actions of one row; ``None`` if its item is invalid."""
     try:
-        values = form_of(binding_of(model)).prepared(row.obj.__dict__, None)
-        item = item_from(model, values)
+        copied = {copy.name: _stand_in(copy) for copy in registry.copied_of(model)}
+        values = form_of(binding_of(model)).prepared(row.obj.__dict__, None, without=copied)
+        item = item_from(model, {**copied, **values})
         others = len(claims_of(model, item)) + len(derived_items(model, item))
         others += len({key for _, key in counters.counting_parents(model, item)})
     except DynamoSingleError:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
 from django.core.serializers.json import DjangoJSONEncoder
 
 from dynamo_single.contrib.sql_import.mapping import Import, Plan
-from dynamo_single.contrib.sql_import.report import Report
+from dynamo_single.contrib.sql_import.report import Report, Tally
 from dynamo_single.contrib.sql_import.rows import Converter, Row
 from dynamo_single.contrib.sql_import.tables import Values
 from dynamo_single.contrib.sql_import.writing import Writer
@@ -62,7 +62,8 @@ class Waiting:
 class Importer:
     """Imports the tables of a plan, or compares them if ``writes`` is ``False``.
 
-    ``size`` is the number of rows in memory, ``pace`` the limit of write units a second.
+    ``size`` is the number of rows in memory, ``pace`` the limit of write units a second. It calls ``progress`` after
+    each page.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Importer:
         size: int,
         writes: bool = True,
         pace: Pace | None = None,
+        progress: Callable[[Import, Tally], object] = lambda each, tally: None,
     ) -> None:
         self.plan = plan
         self.converter = converter
@@ -81,6 +83,7 @@ class Importer:
         self.size = size
         self.writes = writes
         self.pace = pace or Pace()
+        self.progress = progress
 
     def run(self) -> None:
         """Import all tables, then the rows that waited for later tables."""
@@ -129,3 +132,4 @@ class Importer:
                 if row.outcome == "deferred":
                     row.settle("refused", row.reason)
                 self.report.add(each, row)
+            self.progress(each, self.report.of(each))

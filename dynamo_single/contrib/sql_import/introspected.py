@@ -70,15 +70,15 @@ def field_of(internal_type: str) -> models.Field[Any, Any]:
     return CONVERTED.get(internal_type, models.Field)()
 
 
-def link_of(owner: SourceTable, name: str, through: SourceTable) -> Link | None:
-    """Return the many-to-many relation that ``through`` stores; ``None`` if it does not refer to the ``owner``."""
-    if through.ends is None:
+def link_of(owner: SourceTable, name: str, through: SourceTable, far: SourceTable | None) -> Link | None:
+    """Return the many-to-many relation that ``through`` stores; ``None`` if it has other columns.
+
+    Databases without foreign keys have the columns in the order in which Django creates them.
+    """
+    others = [each for each in through.columns if each not in through.pk]
+    if len(others) != 2:
         return None
-    near = [each for each in through.ends if _refers_to(through, each, owner.table)]
-    far = [each for each in through.ends if each not in near[:1]]
-    return Link(name, through, near[0], far[0]) if near else None
-
-
-def _refers_to(table: SourceTable, name: str, other: str) -> bool:
-    refers = table.columns[name].refers
-    return refers is not None and refers.table == other
+    through.refer(others[0], owner)
+    if far is not None:
+        through.refer(others[1], far)
+    return Link(name, through, others[0], others[1])

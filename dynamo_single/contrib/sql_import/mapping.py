@@ -108,7 +108,7 @@ class _Planner:
                 f"{source.label} has no model: name one with --map {source.label}=app.Model, or leave it out with "
                 f"--map {source.label}="
                 for source in left_out
-                if source not in self.maps.models
+                if not self._is_omitted(source) and not self._stays_in_sql(source)
             ]
         imports = [Import(source, model) for source, model in targets.items()]
         by_table = {each.source.table: each for each in imports}
@@ -138,6 +138,8 @@ class _Planner:
             if mapped and mapped.lower() not in self._models:
                 self.problems.append(f"--map {source.label}={mapped}: no model in DynamoDB has this label")
             return self._models.get(mapped.lower())
+        if self._is_omitted(source):
+            return None
         by_table = {f"{each._meta.app_label}_{each._meta.model_name}": each for each in self._models.values()}
         found = by_table.get(source.table) if self.is_introspected else self._models.get(source.label.lower())
         if found is None and (source.is_user or source.table == _USERS):
@@ -156,6 +158,19 @@ class _Planner:
         groups = next((each for _, each in _groups_of(self._user_model)), None)
         return None if groups is None else groups.model
 
+    def _is_omitted(self, source: SourceTable) -> bool:
+        """Return whether ``--map`` names a table, its relation or the omitted owner of its relation."""
+        return source in self.maps.models or any(
+            self.maps.models.get(owner) == "" or (owner, link.name) in self.maps.columns
+            for owner in self.tables
+            for link in owner.links.values()
+            if link.through is source
+        )
+
+    def _stays_in_sql(self, source: SourceTable) -> bool:
+        """Return whether a table contains users or groups, and the project has no such model in DynamoDB."""
+        return (source.is_user and self._user_model is None) or (source.table == _GROUPS and self._group_model is None)
+
     # many-to-many relations
 
     def _add_edges(self, targets: dict[SourceTable, Any]) -> None:
@@ -163,7 +178,7 @@ class _Planner:
         for source, model in [*targets.items()]:
             for each in model._meta.local_many_to_many:
                 edges = self._edges(source, each) if isinstance(each, ManyToMany) else None
-                if edges is not None and edges not in self.maps.models:
+                if edges is not None and not self._is_omitted(edges):
                     targets.setdefault(edges, each.remote_field.through)
 
     def _edges(self, source: SourceTable, relation: Any) -> SourceTable | None:
@@ -177,11 +192,13 @@ class _Planner:
         by_table = {each.table: each for each in self.tables}
         for source, model in targets.items():
             if self.is_introspected:
-                names = [name for name, _ in _groups_of(model)]
-                names += ["user_permissions", "permissions"] if _permissions_of(model) else []
-                for name in names:
+                names = {name: _GROUPS for name, _ in _groups_of(model)}
+                names |= (
+                    dict.fromkeys(["user_permissions", "permissions"], PERMISSIONS) if _permissions_of(model) else {}
+                )
+                for name, far in names.items():
                     through = by_table.get(f"{source.table}_{name}")
-                    link = None if through is None else introspected.link_of(source, name, through)
+                    link = None if through is None else introspected.link_of(source, name, through, by_table.get(far))
                     if link is not None:
                         source.links[name] = link
         for source in targets:
@@ -260,6 +277,7 @@ class _Planner:
 
     def _column_feed(self, each: Import, attribute: Attribute, column: Column, by_table: Mapping[str, Import]) -> Feed:
         kind: Kind = "value"
+        column = self._referring(each, attribute, column, by_table)
         if column.refers is not None and column.refers.table == CONTENT_TYPES:
             kind = "label"
         elif column.refers is not None and column.refers.table in by_table:
@@ -268,6 +286,14 @@ class _Planner:
             # Databases have no types for some of Django's: SQLite stores a duration as an integer.
             column = each.source.read_as(column.name, introspected.field_of(attribute.field.get_internal_type()))
         return Feed(attribute, column, kind=kind)
+
+    def _referring(self, each: Import, attribute: Attribute, column: Column, by_table: Mapping[str, Import]) -> Column:
+        """Return the column of a reference with the table of its model, even if the database has no foreign key."""
+        if column.refers is None and attribute.field.is_relation:
+            referenced = [other for other in by_table.values() if other.model is attribute.field.related_model]
+            if len(referenced) == 1:
+                return each.source.refer(column.name, referenced[0].source)
+        return column
 
     def _feed_link(self, each: Import, link: Link, attributes: Mapping[str, Attribute]) -> None:
         mapped = self.maps.columns.get((each.source, link.name))

@@ -17,9 +17,12 @@ MAX_REASONS: Final = 100
 
 
 class Tally(Struct):
-    """The outcomes of one table's rows. ``examples`` contains the first refused or different rows."""
+    """The outcomes of one table's rows. ``examples`` contains the first refused or different rows.
 
-    expected: int = 0
+    ``announced`` is the number of rows in the last message about progress.
+    """
+
+    announced: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)

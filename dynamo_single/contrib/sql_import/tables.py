@@ -100,8 +100,17 @@ class SourceTable:
 
     def read_as(self, name: str, field: Any) -> Column:
         """Replace the field of a column, before the first query."""
-        column = replace(self.own[name], field=field)
-        self.own[name] = self.columns[name] = column
+        return self._set(replace(self.own[name], field=field))
+
+    def refer(self, name: str, other: SourceTable) -> Column:
+        """Let a column without a foreign key refer to the primary key of another table, unless that is composite."""
+        column = self.columns[name]
+        if column.refers is not None or name not in self.own or len(other.pk) != 1:
+            return column
+        return self._set(replace(column, refers=Place(other.table, other.columns[other.pk[0]].column)))
+
+    def _set(self, column: Column) -> Column:
+        self.own[column.name] = self.columns[column.name] = column
         return column
 
     def column_at(self, column: str) -> Column | None:

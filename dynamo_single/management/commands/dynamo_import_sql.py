@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import ExitStack
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
-from django.db import connections
+from django.db import Error, connections
 
 from dynamo_single.backend.router import uses_engine
 from dynamo_single.contrib.sql_import import declared, introspected
@@ -22,6 +22,9 @@ from dynamo_single.costs import counted
 from dynamo_single.exceptions import ConfigurationError, DynamoSingleError
 from dynamo_single.orm.requests import atomic_block
 from dynamo_single.table.batches import Pace
+
+#: The number of rows between two messages about the progress of a table.
+PROGRESS: Final = 10_000
 
 
 class Command(BaseCommand):
@@ -74,9 +77,12 @@ class Command(BaseCommand):
             report = self._run(options)
         except ConfigurationError as error:
             raise CommandError(str(error)) from error
-        except DynamoSingleError as error:
+        except (DynamoSingleError, Error) as error:
+            # The message of an SQL database may contain values.
+            said = f"The SQL database raised {type(error).__name__}; --traceback shows its message."
             raise CommandError(
-                f"{error}\nThe objects of earlier rows are stored. Run the command again to continue."
+                f"{error if isinstance(error, DynamoSingleError) else said}\nThe objects of earlier rows are stored. "
+                "Run the command again to continue."
             ) from error
         missing = sum(tally.outcomes["created"] for tally in report.tallies.values()) if options["check"] else 0
         found = [f"{counted(report.problems, 'row')} refused or stored with other values"] if report.problems else []
@@ -105,6 +111,7 @@ class Command(BaseCommand):
                 size=options["chunk_size"],
                 writes=writes,
                 pace=Pace(writes=options["rate"]),
+                progress=self._progress,
             )
             importer.run()
         for each in found.imports:
@@ -124,6 +131,11 @@ class Command(BaseCommand):
             f"{each.source.label} -> {each.model._meta.label}: {counted(found.rows, 'row')}; if all are new, about "
             f"{counted(found.requests, 'request')} and {counted(found.write_units, 'write unit')}."
         )
+
+    def _progress(self, each: Import, tally: Tally) -> None:
+        if tally.rows - tally.announced >= PROGRESS:
+            tally.announced = tally.rows
+            self.stdout.write(f"{each.source.label}: {tally.rows:,} rows")
 
     def _total(self, each: Import, tally: Tally, *, writes: bool) -> None:
         created = "created" if writes else "to create"

@@ -382,8 +382,13 @@ def test_objects_are_never_overwritten(rows: Rows, table: Table, capsys: pytest.
     assert table.send(Request("GetItem", {"Key": key}))["Item"]["itemType"] == {"S": "Other"}
 
 
-def test_introspected_users_have_groups_and_permissions(rows: Rows, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("has_foreign_keys", [True, False])
+def test_introspected_users_have_groups_and_permissions(
+    rows: Rows, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, has_foreign_keys: bool
+) -> None:
     """Django's tables of users are found by their names; so are the tables of relations."""
+    if not has_foreign_keys:
+        monkeypatch.setattr(type(connections[OLD].introspection), "get_relations", lambda *_: {})
     type_of = rows.models["ContentType"]._base_manager.using(OLD).create(app_label="catalog", model="sample")
     may_fly = rows.models["Permission"]._base_manager.using(OLD).create(content_type=type_of, codename="fly", name="y")
     group = rows.models["Group"]._base_manager.using(OLD).create(name="Staff")
