@@ -79,16 +79,21 @@ def test_links_lead_somewhere() -> None:
     """Every link of a page to a file of the repository finds one."""
     missing = [
         f"{page.relative_to(ROOT)}: {target}"
-        for page in PAGES
+        for page in {*PAGES, *ROOT.glob("*.md")}
         for target in pages.links(page)
         if not (page.parent / target).exists()
     ]
     assert missing == []
 
 
+def test_changelog_of_the_first_release_is_one_page() -> None:
+    """It lists the features; nobody upgrades to the first release."""
+    assert (ROOT / "CHANGELOG.md").read_text().count("\n") <= 150
+
+
 def test_files_of_each_change_exist() -> None:
     """Every path in the section of the page for maintainers is a file or a folder of the repository."""
-    _, _, section = (ROOT / "docs/development.md").read_text().partition("\n## Where a change goes\n")
+    _, _, section = (ROOT / "docs/development.md").read_text().partition("\n## The place of each change\n")
     named = [name for name in pages.code(section.partition("\n## ")[0]) if name.endswith(("/", ".py", ".txt"))]
     assert named
     assert [
