@@ -166,7 +166,8 @@ class Translator:
                 found[sort_name] = {"S": NO_SORT_KEY}
         if own.PARTITION_KEY not in found or own.SORT_KEY not in found:
             return
-        if shape.type_attribute is None and own.ITEM_TYPE not in found and (item_type := self._type_of(found)):
+        # Another program may have an attribute with the app's name of the type.
+        if shape.type_attribute is None and (item_type := self._type_of(found)):
             found[own.ITEM_TYPE] = {"S": item_type}
         if self.models.key_only:
             found |= self.models.values_of(found)

@@ -13,7 +13,7 @@ from tests.unit.inspection.tables import item
 #: Names that are no Python names, or that models, Django or expressions use.
 ODD_NAMES = (
     "class", "a b", "it's", 'x"); import os #', "a.b", "#n", ":v", "count", "models", "2fa", "é", "ﬁ", "a\nb", "__x__",
-    "_", "objects", "{a}", "Keys", "None", "naïve[0]", "🙂",
+    "_", "objects", "{a}", "Keys", "None", "naïve[0]", "🙂", "pk", "itemType",
 )  # fmt: skip
 
 
@@ -163,6 +163,7 @@ DESIGNS: tuple[Design, ...] = (
             for n, value in enumerate(("a b", "{x}", "\"'\\", "é🙂", "a\nb", "$_", "\u202e", " "))
         ],
         {"Thing": ("THING#{thing}", "A")},
+        undeclared=("pk", "itemType"),
     ),
     Design(
         "mixture",
