@@ -154,11 +154,6 @@ def record_model(step: Step, alias: str, *, adopt: bool = False) -> None:
         )
 
 
-def _report_open_changes(step: Step) -> None:
-    if left := step.operation.left_to_do(step.app_label):
-        migrate_run.current_run().say(f"    {left}")
-
-
 def _refuse_older_items(step: Step) -> None:
     """Raise ``ConfigurationError`` for work on items of which some may have an earlier schema version."""
     name, after = step.operation.model_name, step.after

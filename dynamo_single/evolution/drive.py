@@ -8,7 +8,7 @@ of, and a pass has one operator.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -183,8 +183,9 @@ def drive(alias: str, this: Run, *, reverting: OpenChange | None = None) -> bool
         if reverting is None and (turned := [each.change for each in left if each.change.is_reverted]):
             _turn(table, turned, this)
             continue
+        free = [each for place, each in enumerate(left) if not any(_blocks(other, each) for other in left[:place])]
         if reverting is None:
-            active = [each for each in left if not any(_blocks(other, each) for other in _earlier(left, each))]
+            active = free
         elif not (active := [each for each in left if is_same(each.change, reverting)]):
             return True  # earlier changes wait until it is their turn
         counting = all(each.counts for each in active)
@@ -194,7 +195,7 @@ def drive(alias: str, this: Run, *, reverting: OpenChange | None = None) -> bool
             this.say("    The rest has to wait for processes: run migrate again without --no-wait.")
             return False
         for each in ready:
-            if each.change.phase or not any(_blocks(other, each) for other in _earlier(left, each)):
+            if each.change.phase or each in free:
                 _run_passes(each, this)  # what has waited for another change has nothing to be reverted
         held = _held_back(table, ready, state, this)
         moved = [each for each in ready if each not in held]
@@ -226,13 +227,6 @@ def taken_over(alias: str, state: TableState, this: Run) -> TableState:
         change = replace(found.change, phase=number, since=state.revision + 1, is_former=True)
         state = state.with_form(found.item_type, with_change(form, change))
     return replace(state, former="")
-
-
-def _earlier(left: Sequence[_Moving], each: _Moving) -> Iterator[_Moving]:
-    for other in left:
-        if other is each:
-            return
-        yield other
 
 
 def _blocks(earlier: _Moving, later: _Moving) -> bool:
@@ -393,8 +387,3 @@ def _moved_on(state: TableState, each: _Moving) -> TableState:
         return state.with_form(name, form)
     form = step.form_change.ended(without_change(form, each.change), is_reverted=each.change.is_reverted)
     return step.with_ended_form(state, name, form, is_reverted=each.change.is_reverted)
-
-
-def unfinished(alias: str) -> list[TableChange]:
-    """Return the open changes of one table; a GetItem."""
-    return changes_in(alias, run(knowledge.state_of(get_table(alias))))

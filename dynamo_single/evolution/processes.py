@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dynamo_single.exceptions import ConditionFailed
 from dynamo_single.orm.requests.actions import Item
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.rollout import knowledge, presence
@@ -176,5 +178,5 @@ class Barrier:
                 ":unfenced": {"N": str(int(process.is_unfenced))},
             },
         }
-        with knowledge.unless_changed():
+        with suppress(ConditionFailed):
             self.table.send(Request("DeleteItem", params))

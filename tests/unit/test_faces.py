@@ -32,14 +32,14 @@ FACES = {
     "orm/query/queryset": {"count", "exists", "get", "in_bulk", "aggregate"},
     "orm/query/state": {"state_of"},
     "orm/query/write_methods": {"delete", "hard_delete", "restore", "update", "bulk_create", "bulk_update"},
-    "orm/rollout/knowledge": {"binding_now", "binding_to_plan", "change", "lease_now", "recorded_schedule"},
+    "orm/rollout/knowledge": {"binding_now", "change", "lease_now", "recorded_schedule"},
     "orm/rollout/shard_record": {"check_owner", "claim_table"},
     "orm/schema/fields/references": {"add", "set", "remove"},
     "orm/rollout/tolerance": {"measured_tolerance"},
     "table/table": {"call", "send", "send_patiently"},
 }
 #: Faces that a coroutine must not call: it would send in the event loop's thread. Each has a coroutine beside it.
-SYNCHRONOUS = {"reload", "complete", "read_rest", "send_patiently", "binding_now", "binding_to_plan", "_fetch_with"}
+SYNCHRONOUS = {"reload", "complete", "read_rest", "send_patiently", "binding_now", "_fetch_with"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 

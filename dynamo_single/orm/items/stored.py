@@ -84,7 +84,7 @@ class StoredItem:
             held = instance.__dict__[NAME] = PartialItem(item_of(held.text), held.names)
         elif type(held) is ShapedBytes:
             held = instance.__dict__[NAME] = held.item()
-        if held is not None and (rollouts := bindings.rollouts()):
+        if held is not None and (rollouts := bindings.generation.rollouts):
             held = instance.__dict__[NAME] = _with_current_names(rollouts.get(owner._meta.concrete_model), held)
         return held
 

@@ -223,7 +223,7 @@ class QueryState(Struct, frozen=True):
         if _assumed.get():
             binding = binding_of(self.model)
         else:
-            binding = binding_if_known(self.model, self.table) or knowledge.binding_to_plan(self.model)
+            binding = binding_if_known(self.model, self.table) or knowledge.binding_now(self.model)
         missing, layout = AS_DECLARED if _assumed.get() else binding.missing, binding.layout
         return Query(
             layout=layout,

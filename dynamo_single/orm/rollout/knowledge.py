@@ -15,7 +15,6 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
 from functools import cache, partial
 from importlib.util import find_spec
 from pkgutil import iter_modules
@@ -28,7 +27,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from dynamo_single import clock
-from dynamo_single.exceptions import BeginAgain, ConditionFailed, Conflict, FormNotApplied
+from dynamo_single.exceptions import BeginAgain, ConditionFailed, Conflict
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Put
@@ -126,17 +125,10 @@ async def ask(layout: ModelLayout) -> ModelBinding:
 
 
 def binding_now(model: type[DynamoModel]) -> ModelBinding:
-    """Return ``binding_for()`` a model in this thread to plan with; models without migrations are not asked about."""
-    if not _follows(model):
-        return bindings.binding_of(model)
-    found = bindings.binding_if_known(model, get_table(model._options.alias))
-    return found if found is not None else run(binding_for(model))
+    """Return the binding of a model in this thread, to plan a query with or to read its shards.
 
-
-def binding_to_plan(model: type[DynamoModel]) -> ModelBinding:
-    """Return the binding that a query is planned with, in this thread.
-
-    It sends nothing for a model without migrations and shards: the query's requests ask about that one.
+    Sends the requests of ``binding_for()``, except for a model without migrations and shards. The requests of a query
+    ask about such a model.
     """
     table = get_table(model._options.alias)
     found = bindings.binding_if_known(model, table)
@@ -155,7 +147,7 @@ async def _known(table: Table) -> _Known:
     is_replaced = known.replaced != table.replaced and (known.state.revision or not known.replaced or _shards(table))
     if now >= known.renew_at or is_replaced or (lease is not None and lease.is_closed):
         if not _asks(table):
-            if _serves(table) and not table.replaced:
+            if _serves(table.settings.alias) and not table.replaced:
                 await _register(table, known)  # as one that goes by no revision
             known.renew_at, known.replaced = math.inf, table.replaced
             return known
@@ -171,7 +163,7 @@ def _asks(table: Table) -> bool:
 
 async def _read(table: Table, known: _Known) -> None:
     """Read the state, and go by it: a GetItem, and an UpdateItem if it has another revision than before."""
-    served = _serves(table)
+    served = _serves(table.settings.alias)
     while True:
         presence = await _register(table, known) if served else None
         begun = time.monotonic()
@@ -269,7 +261,7 @@ def _adopt(table: Table, known: _Known, state: TableState, begun: float, served_
     if table.replaced:
         lease = None  # no other process uses a test table
         known.renew_at = begun + OPEN_REFRESH if _is_open(state) else math.inf
-    elif _serves(table):
+    elif _serves(table.settings.alias):
         if lease is None or lease.is_closed or not is_same:
             lease = Lease(state.revision, served_at + length, fence_of(table, state), length=length)
         else:
@@ -300,13 +292,9 @@ def fence_of(table: Table, state: TableState) -> float | None:
     return (state.fences.get(table.settings.place) or None) if table.is_fenced else None
 
 
-def _serves(table: Table) -> bool:
-    """Return whether code has to follow the table's state: it has models with migrations, or sharded ones."""
-    return _is_followed(table.settings.alias)
-
-
 @bindings.shared
-def _is_followed(alias: str) -> bool:
+def _serves(alias: str) -> bool:
+    """Return whether code has to follow a table's state: it has models with migrations, or sharded ones."""
     return any(_follows(model) for model in registry.all_models() if model._options.alias == alias)
 
 
@@ -377,9 +365,7 @@ def _followed(model: type[DynamoModel], state: TableState, before: Rollout | Non
             return None, shards, None
         rules = _rules(model)
         return following.follow(layout, form, rules, () if before is None else before.twins), shards, None
-    except (FormNotApplied, Conflict) as error:
-        return None, None, error
-    except Exception as error:
+    except Exception as error:  # it is the model's refusal, which each of its operations raises
         return None, None, error
 
 
@@ -543,11 +529,6 @@ def change(table: Table, work: Callable[[TableState], TableState], *, moves: boo
         stale()
         return after
     raise Conflict(f"What {table.name} says of its items is being changed by other processes all the time; try again.")
-
-
-def unless_changed() -> AbstractContextManager[None]:
-    """Return a context in which a refused condition counts as done."""
-    return suppress(ConditionFailed)
 
 
 def stale() -> None:

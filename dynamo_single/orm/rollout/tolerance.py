@@ -49,11 +49,6 @@ class Measured(Struct, frozen=True):
         """The seconds after its date that a signature is accepted, 300 or 900; ``None`` if dates do not fence."""
         return _TOLERANCES.get(self.accepted)
 
-    @property
-    def are_dates_checked(self) -> bool:
-        """Return whether the oldest date was rejected, so that requests cannot arrive at any later time."""
-        return AGES[-1] not in self.accepted
-
 
 def measured_tolerance(table: Table) -> Measured:
     """Measure which dates of signatures the endpoint of a table accepts from the credentials in use.

@@ -207,11 +207,6 @@ def binding_if_known(model: type[DynamoModel], table: object) -> ModelBinding | 
     return None if known is None or known.renew_at <= time.monotonic() else found
 
 
-def rollouts() -> Mapping[Any, Rollout]:
-    """Return the open changes, by concrete model."""
-    return generation.rollouts
-
-
 def rollout_of(model: type[DynamoModel]) -> Rollout | None:
     """Return the open changes of a model; ``None`` if its items match its declaration."""
     return generation.rollouts.get(model._meta.concrete_model)
@@ -252,11 +247,6 @@ def begin_generation() -> None:
     """Begin a generation because the models or the settings are other ones than before."""
     with _lock:
         _begin(generation.rollouts, generation.states)
-
-
-def forget_rollouts() -> None:
-    """Treat the items of all models as declared, until the table is read again."""
-    forget_states()
 
 
 def _begin(rollouts: Mapping[Any, Rollout], states: Mapping[str, tuple[Any, Lease | None]]) -> None:

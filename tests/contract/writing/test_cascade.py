@@ -442,7 +442,7 @@ def test_cascade_is_composed_again_by_names_of_now(monkeypatch: pytest.MonkeyPat
     try:
         artist.delete()
     finally:
-        bindings.forget_rollouts()
+        bindings.forget_states()
     stored = [item for item in items(table).values() if item["itemType"]["S"] == "Painting"]
     assert len(stored) == copies
     assert not any("maker" in item for item in stored)

@@ -42,12 +42,12 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
 def no_rollout() -> Iterator[None]:
     """No migration is open after a test."""
     yield
-    bindings.forget_rollouts()
+    bindings.forget_states()
 
 
 def prepared(operation: str, players: int) -> Any:
     """Return a stored club, in the trash if it is to be restored."""
-    bindings.forget_rollouts()
+    bindings.forget_states()
     found = club(players)
     if operation == "restore":
         found.delete()
@@ -94,7 +94,7 @@ def test_later_transactions_are_composed_again(table: Table, operation: str) -> 
     def ended(name: str, params: Mapping[str, Any]) -> None:
         if name == "TransactWriteItems" and not first:
             first.extend(params["TransactItems"])
-            bindings.forget_rollouts()
+            bindings.forget_states()
 
     with intercept(ended):
         OPERATIONS[operation](found)
@@ -123,7 +123,7 @@ def test_cascade_asks_for_migration_between_transactions(table: Table, monkeypat
 
     async def learning(model: Any) -> Any:
         if sent:
-            bindings.forget_rollouts()
+            bindings.forget_states()
         return await asked(model)
 
     monkeypatch.setattr(knowledge, "binding_for", learning)

@@ -259,7 +259,7 @@ def test_write_is_composed_again_by_the_names_of_now(monkeypatch: pytest.MonkeyP
             firm = Firm.objects.create(firm_id="g", name="Now", stock="F")
         stored = get_table().send(Request("GetItem", {"Key": item_key(key_of(firm._stored))}))["Item"]
     finally:
-        bindings.forget_rollouts()
+        bindings.forget_states()
     assert (stored["name"], stored["title"]) == ({"S": "Now"}, {"S": "Now"})
 
 
@@ -296,7 +296,7 @@ def test_block_learns_of_a_rename_when_sent(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(bindings, "binding_if_known", lambda model, table: None)
         monkeypatch.setattr(send.knowledge, "binding_for", ask)
     monkeypatch.setattr(bindings, "binding_if_known", found)
-    bindings.forget_rollouts()
+    bindings.forget_states()
     assert not get_table().send(Request("Scan", {}))["Count"]
 
 
@@ -327,7 +327,7 @@ def test_block_is_refused_after_a_rename_begins(monkeypatch: pytest.MonkeyPatch,
         write()
         found = get_table().send(Request("Scan", {}))["Items"]
     finally:
-        bindings.forget_rollouts()
+        bindings.forget_states()
     assert [item["title"] for item in found] == [{"S": "New"}] * 2
 
 

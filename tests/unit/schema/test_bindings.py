@@ -43,10 +43,10 @@ def shelf(label: str) -> Any:
 @pytest.fixture
 def shop() -> Iterator[Any]:
     """A model with a text; nothing is open before and after the test."""
-    bindings.forget_rollouts()
+    bindings.forget_states()
     with forgotten():
         yield shelf("Shop")
-    bindings.forget_rollouts()
+    bindings.forget_states()
 
 
 def test_a_binding_is_made_once(shop: Any) -> None:

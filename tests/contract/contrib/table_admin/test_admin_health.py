@@ -194,7 +194,7 @@ def unreadable(model: Any, error: Exception) -> Iterator[None]:
 def test_a_list_of_items_of_another_form_says_so(pages: Pages, error: Exception, status: int, said: str) -> None:
     """503 in words for people; 400 where only this way to list them is not ready yet."""
     Company.objects.create(company_id="acme", name="Acme")
-    with refused("binding_to_plan", error):
+    with refused("binding_now", error):
         answer = pages.client.get("/admin/directory/company/")
     assert (answer.status_code, said in text_of(answer)) == (status, True)
     assert b"Traceback" not in answer.content
