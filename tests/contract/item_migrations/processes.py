@@ -207,7 +207,7 @@ class World:
         if not mine:
             return
         _, obj, revision = one = self.chance.choice(mine)
-        self.held.remove(one)
+        self.held = [each for each in self.held if each is not one]  # two of one object are equal
         if obj.pk not in self.objects:
             return
         try:
