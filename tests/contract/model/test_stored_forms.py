@@ -16,6 +16,7 @@ from dynamo_single import models
 from dynamo_single.exceptions import NotSupported, StaleObject, UnreadableItem
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
+from tests.contract.tables import assert_consistent
 from tests.unit.declaring import declare, forgotten
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -296,6 +297,30 @@ def test_pynamodb_reads_what_is_written(table: Table, post: Any) -> None:
     stored = {"expires_at": "expiresAt"}
     read = {name: each.deserialize(found[stored.get(name, name)][each.attr_type]) for name, each in attributes.items()}
     assert read == {**values, "rev": 1}
+
+
+@pytest.mark.parametrize("form", ["seconds", "iso", "pynamodb"])
+def test_the_trash_marks_in_the_form(table: Table, form: str) -> None:
+    with forgotten():
+        folder: Any = declare(
+            "Folder",
+            ("POST#{post_id}", "#METADATA"),
+            {"all": models.IndexKey("gs1", "POST", "{post_id}")},
+            bases=(models.SoftDeleteModel,),
+            post_id=models.UnicodeAttribute(),
+            deleted_at=models.TimestampAttribute(stored_as=form, null=True, editable=False, attr_name="deletedAt"),
+        )
+        for number in "12":
+            folder.objects.create(post_id=number)
+        folder.objects.get(pk="1").delete()
+        kind = "N" if form == "seconds" else "S"
+        assert raw(table)["deletedAt"].keys() == {kind}
+        assert [each.pk for each in folder.objects.all()] == ["2"]
+        assert [each.pk for each in folder.deleted_objects.all()] == ["1"]
+        assert_consistent()
+        folder.deleted_objects.all().restore()
+        assert [each.pk for each in folder.objects.all()] == ["1", "2"]
+        assert_consistent()
 
 
 # The version of another name: PynamoDB's condition and ours are the same.
