@@ -11,6 +11,7 @@ from django.db import OperationalError, connections
 from django.db import models as sql
 from django.test.utils import isolate_apps
 
+from accounts.models import User
 from dynamo_single import models
 from dynamo_single.contrib.sql_import import declared
 from dynamo_single.contrib.sql_import.tables import SourceTable
@@ -233,3 +234,31 @@ def test_an_error_of_the_database_hides_values(
         run(capsys, chunk_size=4)
     assert "hidden" not in str(raised.value)
     assert line(run(capsys), "catalog.GameTag") == "6 rows: 2 created, 4 stored already."
+
+
+def test_models_are_mapped(own: Any, rows: Rows, capsys: pytest.CaptureFixture[str]) -> None:
+    """With another name here, which references, content types and permissions follow."""
+    made = declare("Paper", ("PAPER#{paper_id}", "#METADATA"), paper_id=models.IdAttribute())
+    note = declare(
+        "Note",
+        ("NOTE#{note_id}", "#METADATA"),
+        note_id=models.IdAttribute(),
+        on=models.ReferenceAttribute(made, on_delete=models.DO_NOTHING),
+        kind=models.UnicodeAttribute(),
+    )
+    old = own("Ancient", {}, {"id": 1})
+    type_of = rows.models["ContentType"]._base_manager.using(OLD).create(app_label="catalog", model="ancient")
+    fields = {"on": sql.ForeignKey(old, sql.CASCADE), "kind": sql.ForeignKey(rows.models["ContentType"], sql.CASCADE)}
+    own("Note", fields, {"id": 2, "on_id": 1, "kind_id": type_of.pk})
+    may = (
+        rows.models["Permission"]
+        ._base_manager.using(OLD)
+        .create(content_type=type_of, codename="add_ancient", name="x")
+    )
+    rows.add("User", {"id": 4, "username": "ann", "password": "x", "date_joined": MOMENT})
+    through = rows.models["User"].user_permissions.through
+    through._base_manager.using(OLD).create(user_id=4, permission_id=may.pk)
+    run(capsys, "Ancient=catalog.Paper", modules=["Ancient", "Note"])
+    found = note.objects.get(pk="2")
+    assert (found.on.pk, found.kind) == ("1", "catalog.paper")
+    assert User.objects.get(pk="4").permissions == {"catalog.add_paper"}
