@@ -107,7 +107,9 @@ def _possible_keys(model: type[DynamoModel], layout: ModelLayout) -> list[Pair]:
     """Return the model's primary key as templates in which the known parts of values are literal text."""
     attributes = registry.attributes_of(model)
     pair = (layout.primary.partition, layout.primary.sort)
-    found = _with_known_values(attributes, pair)
+    # Without a type, the templates alone determine the model of an item.
+    is_typed = table_settings(layout.alias).shape.type_attribute is not None
+    found = _with_known_values(attributes, pair) if is_typed else [pair]
     if layout.primary.sharding is None:
         return found
     return [*found, *((in_shards(partition), sort) for partition, sort in found)]

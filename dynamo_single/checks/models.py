@@ -26,6 +26,7 @@ from dynamo_single.checks.references import (
     check_says_on_delete,
     lists,
 )
+from dynamo_single.checks.shapes import check_shape
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.effects import copy_updates, counters
@@ -75,6 +76,7 @@ def check_model(model: type[DynamoModel]) -> list[CheckMessage]:
             *check_single_key(model),
             *check_companion(model),
             *check_shared(model),
+            *check_shape(model),
         ]
 
 

@@ -111,6 +111,7 @@ CHECKS = {
     "dynamo_single.E037",
     "dynamo_single.E045",
     "dynamo_single.E046",
+    "dynamo_single.E047",
     "accounts.E001",
     "accounts.E002",
     "accounts.W001",

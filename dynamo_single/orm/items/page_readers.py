@@ -197,6 +197,8 @@ class _Item:
                 self._add_type(place, kind)
                 inside = f"found.{kind}"
             self.sources.append(value_source(position, attribute, f"item.{place}", inside))
+        # Attributes that only keys contain are read item by item.
+        self._is_mixed = self._is_mixed or any(each.in_key_only for each in attributes)
         self.known = {**names_of(attributes), "item_type": layout.item_type, "Other": _Other}
         if not shape.is_own:
             self.known |= {"key_text": key_text, "pair_of_id": pair_of_id}

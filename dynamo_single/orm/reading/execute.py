@@ -22,7 +22,9 @@ from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, ITEM_TYPE, join
 from dynamo_single.orm.plan.choice import type_condition
 from dynamo_single.orm.plan.plan import Plan, attributes_of
+from dynamo_single.orm.plan.reach import late_filter, reach_of
 from dynamo_single.orm.reading import single
+from dynamo_single.orm.reading.completion import completed
 from dynamo_single.orm.reading.sources import (
     Descending,
     PageSource,
@@ -124,6 +126,8 @@ def _pages_of_conditions(
     reader: PlanReader, plan: Plan, stop: int | None, decoder: PageDecoder | None = None, *, is_exact: bool
 ) -> Pages[Any]:
     """The pages of a query, a Scan or an empty plan."""
+    if plan.query.layout.reaches:
+        reader, plan = completed(reader, plan)
     if plan.is_merged:
         return merged_partitions(reader, plan, decoder.all_of if decoder else partial(with_sort_keys, plan), stop)
     sources = list(map(partial(PageSource[Item], limit=stop, is_exact=is_exact), compile_plan(plan)))
@@ -138,7 +142,7 @@ async def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = N
     Raises ``UnexpectedItem`` for an item of another type if only items of this model can be there. With a filter such
     an item is not counted, since nothing shows whether it matched.
     """
-    if plan.kind not in {"query", "scan"}:
+    if plan.kind not in {"query", "scan"} or (plan.query.layout.reaches and late_filter(plan) != EVERYTHING):
         atomic_block.check_plan(table.settings.alias, plan)  # listed() would return what the block creates
         found = await item_list(table, plan, skip=skip, stop=stop)
         return sum(1 for item in found if _is_of_model(plan, item))
@@ -165,14 +169,21 @@ async def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = N
 
 def _counted(plan: Plan, response: Response) -> int:
     # If a page ends early, Dynoxide counts the item that did not fit in as scanned.
-    if plan.filter == EVERYTHING and response["ScannedCount"] - response["Count"] > ("LastEvaluatedKey" in response):
+    is_usual = response["ScannedCount"] - response["Count"] <= ("LastEvaluatedKey" in response)
+    if plan.filter == EVERYTHING and not is_usual and not _skips_foreign(plan):
         raise _unexpected(plan)
     return int(response["Count"])
 
 
+def _skips_foreign(plan: Plan) -> bool:
+    reach = reach_of(plan) if plan.query.layout.reaches else None
+    return reach is not None and reach.skips_foreign
+
+
 def _compile_count(table: Table, plan: Plan) -> tuple[Request, ...]:
     """Return the requests of a count, which exclude items of other types unless the filter has no room for that."""
-    if ITEM_TYPE not in attributes_of(plan.filter):
+    reach = reach_of(plan) if plan.query.layout.reaches else None
+    if ITEM_TYPE not in attributes_of(plan.filter) and (reach is None or not reach.is_late(names.ITEM_TYPE)):
         own = replace(plan, filter=join((plan.filter, type_condition(plan.layout))))
         with suppress(ExpressionTooLong):
             return compile_plan(own, table_name=table.name, count=True)

@@ -18,8 +18,10 @@ from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.plan.plan import Plan
+from dynamo_single.orm.plan.reach import read_whole
 from dynamo_single.orm.reading import single
 from dynamo_single.orm.reading.budget import PAGE_GROWTH
+from dynamo_single.orm.reading.completion import completed
 from dynamo_single.orm.reading.execute import union_rank
 from dynamo_single.orm.reading.positions import (
     NarrowedPart,
@@ -217,7 +219,8 @@ class _Range(PageSource[FoundItem]):
     def __init__(self, part: _Part, stream: int, start: StreamStart) -> None:
         conditions = () if start.condition is None else (start.condition,)
         forward = is_ascending(part.plan, backward=part.beginning.backward)
-        (request,) = compile_plan(replace(part.plan, conditions=conditions, forward=forward))
+        plan = read_whole(part.plan) if part.plan.query.layout.reaches else part.plan
+        (request,) = compile_plan(replace(plan, conditions=conditions, forward=forward))
         super().__init__(request)
         self.number = part.offset + stream
         self.part = part
@@ -228,6 +231,8 @@ class _Range(PageSource[FoundItem]):
     async def read_next(self, reader: PlanReader, wanted: int) -> None:
         """Send one request for ``wanted`` items, or more if others may be dropped."""
         plan = self.part.plan
+        if plan.query.layout.reaches:
+            reader = completed(reader, plan)[0]
         if self.is_unread:
             # Items that the page before has are dropped: at most one, unless an index has equal keys.
             self.limit = wanted + self.overlaps

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from heapq import heapify, heappop, heapreplace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -37,16 +37,29 @@ R = TypeVar("R")
 Rank = tuple[Any, ...]
 
 
+class Completes(Protocol):
+    """Completes the response to a Query or Scan; see ``completion``."""
+
+    async def complete(self, table: Table, request: Request, response: Response) -> Response:
+        """Return the complete response."""
+
+
 class PlanReader(Struct, frozen=True):
-    """The common data of all sources of one read. ``form`` decodes the items, if there is one."""
+    """The parts that all sources of one read share.
+
+    ``form`` decodes items, if there is one. ``completion`` completes pages of a table with a shape of its own.
+    """
 
     table: Table
     allowance: Allowance | None = None
     form: ResponseDecoder | None = None
+    completion: Completes | None = None
 
     async def ask(self, request: Request) -> Response:
         """Send a request for a page; raises ``TooManyReads`` for a Query that discards too many items."""
         response = await self.table.ask(request, self.form)
+        if self.completion is not None:
+            response = await self.completion.complete(self.table, request, response)
         if self.allowance is not None and request.operation == "Query":
             self.allowance.take(response)
         return response

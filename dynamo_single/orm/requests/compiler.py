@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from dynamo_single.exceptions import ItemTooLarge, NotSupported
 from dynamo_single.orm.conditions.terms import EVERYTHING, And, Condition, Stored
 from dynamo_single.orm.plan.plan import KeyCondition, Plan, SortOperator
+from dynamo_single.orm.plan.reach import sent_filter
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Check, Delete, ItemKey, Put, Update
 from dynamo_single.orm.requests.expressions import (
     ExpressionBuilder,
@@ -236,7 +237,10 @@ def _key_condition(texts: Sequence[str], index: str | None, operator: SortOperat
 
 def _expressions(projection: tuple[str, ...], filtered: Plan | None, builder: ExpressionBuilder) -> dict[str, str]:
     """Add the filter of a query or scan, and its projection."""
-    text = "" if filtered is None else compile_condition(filtered.filter, filtered.layout, builder)
+    text = ""
+    if filtered is not None:
+        condition = sent_filter(filtered) if filtered.query.layout.reaches else filtered.filter
+        text = compile_condition(condition, filtered.layout, builder)
     return {**({"FilterExpression": text} if text else {}), **_projection(projection, builder), **builder.params()}
 
 

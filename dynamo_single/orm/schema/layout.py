@@ -7,11 +7,13 @@ not know requests or the table.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from dynamo_single.orm.schema.keys.reach import Reach
 from dynamo_single.orm.schema.keys.secret_values import Path
 from dynamo_single.orm.schema.keys.shards import split_partition
 from dynamo_single.orm.schema.keys.template import IndexKey, Key, Template
@@ -152,6 +154,9 @@ class ModelLayout(Struct, frozen=True, eq=False):
     twins: tuple[Twin, ...] = ()
     #: The division of the sharded keys; ``None`` for a model without any.
     sharding: Sharding | None = None
+
+    #: The limits of each key of a table with a shape of its own, by its index.
+    reaches: Mapping[str | None, Reach] = MappingProxyType({})
 
     #: The declared layout, if this is another one.
     declared: ModelLayout | None = None

@@ -13,10 +13,14 @@ from dynamo_single.conf import table_settings
 from dynamo_single.conf.shapes import OWN, Shape
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema import bindings, registry
+from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.keys.shards import split_partition
 from dynamo_single.orm.schema.keys.stored_keys import is_whole
 from dynamo_single.orm.schema.keys.template import SEPARATOR, Template
 from dynamo_single.orm.schema.layout import ModelLayout
+from dynamo_single.table.names import ITEM_TYPE, PARTITION_KEY, SORT_KEY
+from dynamo_single.table.request import Item, StoredValue
+from dynamo_single.table.shaped.sortable import is_number_text, key_value, number_of_text
 from dynamo_single.table.shaped.translator import ModelNames
 
 #: The number of keys in the cache of types, for each table.
@@ -77,7 +81,11 @@ def model_names(alias: str) -> ModelNames:
     models = [model for model in registry.all_models() if model._options.alias == alias]
     declared = frozenset(each.attr_name for model in models for each in registry.attributes_of(model).values())
     shape = _shape(alias)
-    return ModelNames(declared=declared, type_of=_recognizer(alias) if shape.type_attribute is None else _no_type)
+    key_only = {
+        each.attr_name: each for model in models for each in registry.attributes_of(model).values() if each.in_key_only
+    }
+    type_of = _recognizer(alias) if shape.type_attribute is None else _no_type
+    return ModelNames(declared, frozenset(key_only), type_of, _reader(alias) if key_only else _no_values)
 
 
 def _shape(alias: str) -> Shape:
@@ -85,6 +93,38 @@ def _shape(alias: str) -> Shape:
         return table_settings(alias).shape
     except ConfigurationError:
         return OWN  # other uses of the table raise the error
+
+
+def _no_values(item: Item) -> dict[str, StoredValue]:
+    return {}
+
+
+def _reader(alias: str) -> Callable[[Item], dict[str, StoredValue]]:
+    """Return the function that reads the attributes of an item that only its key contains."""
+    patterns: dict[str, tuple[KeyPattern, dict[str, Attribute]]] = {}
+
+    def values_of(item: Item) -> dict[str, StoredValue]:
+        if not patterns:
+            for each in patterns_of(alias):
+                model = registry.model_of_type(alias, each.item_type)
+                own = {} if model is None else registry.attributes_of(model)
+                patterns[each.item_type] = each, {name: one for name, one in own.items() if one.in_key_only}
+        pattern, wanted = patterns.get(item.get(ITEM_TYPE, {}).get("S", ""), (None, {}))
+        if pattern is None or not wanted:
+            return {}
+        found = pattern.values(item[PARTITION_KEY]["S"], item[SORT_KEY]["S"])
+        if found is None:
+            return {}
+        return {each.attr_name: _value(each.attr_type, found[name]) for name, each in wanted.items()}
+
+    return values_of
+
+
+def _value(kind: str, text: str) -> StoredValue:
+    # The whole key of a number or binary value is a string that sorts like it.
+    if kind == "N":
+        return {"N": number_of_text(text) if is_number_text(text) else text}
+    return key_value({"S": text}, "B") if kind == "B" else {"S": text}
 
 
 def _no_type(partition: str, sort: str) -> None:

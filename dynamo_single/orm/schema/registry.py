@@ -25,6 +25,7 @@ from dynamo_single.orm.schema.attributes import (
     VersionAttribute,
 )
 from dynamo_single.orm.schema.attributes.computed import ComputedAttribute
+from dynamo_single.orm.schema.keys.reach import reaches_of
 from dynamo_single.orm.schema.keys.shards import Sharding, Shards
 from dynamo_single.orm.schema.keys.stored_keys import check_sort_key, shaped_template
 from dynamo_single.orm.schema.keys.template import Codec, IndexKey, Key, KeyPart, Template, codec_for, sharding_of
@@ -203,6 +204,7 @@ class _LayoutBuilder:
             expires=next((name for name, a in self.attributes.items() if isinstance(a, TTLAttribute)), None),
             neighbours=partial(_layouts_of_table, options.alias),
             sharding=sharding,
+            reaches=reaches_of(self.shape, self.attributes),
         )
 
     def resolve(self, name: str, field: Any) -> None:

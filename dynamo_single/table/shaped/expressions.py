@@ -62,8 +62,9 @@ class Rewritten(Struct, frozen=True):
 class ExpressionWriter:
     """Rewrites the expressions of requests to one table; ``declared`` are names of attributes that are keys, too."""
 
-    def __init__(self, shape: Shape, declared: frozenset[str]) -> None:
+    def __init__(self, shape: Shape, declared: frozenset[str], key_only: frozenset[str] = frozenset()) -> None:
         self.shape = shape
+        self.key_only = key_only
         self.declared = declared
         self._kinds = {own_name: key.type for own_name, key in shape.pairs if key.type != "S"}
         lacking = {own.index_sort(each.name): each.partition.name for each in shape.indexes if each.sort is None}
@@ -76,6 +77,7 @@ class ExpressionWriter:
         words = "|".join(map(re.escape, sorted(affected, key=len, reverse=True)))
         self._bare = re.compile(rf"(?<![.#:\w])({words})(?!\w)")
         self._affected = {*shape.renames, *lacking, *self._kinds, *((own.ITEM_TYPE,) if self._untyped else ())}
+        self._affected |= key_only
         if shape.sort is None:
             self._affected.add(own.PARTITION_KEY)
         #: Names of keys that are attributes of models as well.
@@ -254,7 +256,8 @@ class _Rewriting:
                 name, stored = self.own.get(mark, ""), self.names.get(mark, "")
                 if name in (own.PARTITION_KEY, own.SORT_KEY) and self.shape.sort is None:
                     raise _compared_key(self.texts["UpdateExpression"])
-                if name in self.writer.lacking or (name == own.ITEM_TYPE and self.shape.type_attribute is None):
+                is_type = name == own.ITEM_TYPE and self.shape.type_attribute is None
+                if name in self.writer.lacking or name in self.writer.key_only or is_type:
                     continue
                 if stored in primary and name not in (stored, own.PARTITION_KEY, own.SORT_KEY):
                     continue  # an update cannot change the key of its item, and an index follows it

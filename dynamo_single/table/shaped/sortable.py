@@ -72,6 +72,11 @@ def number_of_text(text: str) -> str:
     return f"{number:f}" if -20 < number.adjusted() < MAX_DIGITS else str(number)
 
 
+def is_number_text(text: str) -> bool:
+    """Return whether a string is that of a number in a key."""
+    return _NUMBER.fullmatch(text) is not None
+
+
 def _decimal(found: re.Match[str]) -> Decimal:
     if found[0] == "o":
         return Decimal(0)

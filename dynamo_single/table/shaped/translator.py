@@ -6,6 +6,7 @@ It depends on a shape and on the models of an alias. It does not send requests.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from functools import lru_cache, partial
 from typing import Any, Final
 
@@ -64,7 +65,7 @@ class Translator:
         self.others = others or (lambda table_name: self)
         keys = {key.name for _, key in shape.pairs}
         self._shared = models.declared & keys
-        self._expressions = ExpressionWriter(shape, self._shared)
+        self._expressions = ExpressionWriter(shape, self._shared, models.key_only)
         self._rewritten = lru_cache(maxsize=512)(self._expressions.rewrite)
         self._types: dict[str, KeyType] = {name: key.type for name, key in shape.pairs if key.type != "S"}
         self._renames = shape.renames
@@ -101,7 +102,7 @@ class Translator:
             if name in self._types:
                 value = key_value(value, self._types[name])
             stored = self._renames.get(name, name)
-            if found.setdefault(stored, value) != value:
+            if found.setdefault(stored, value) != value and not _is_same_number(found[stored], value):
                 raise InvalidValue(
                     f"{stored!r} is a key of the table and an attribute, and would be stored as {value!r} and as "
                     f"{found[stored]!r}. Nothing was written. Use an index with keys of its own for this model."
@@ -373,6 +374,10 @@ def _back(shape: Shape, shared: frozenset[str]) -> dict[str, tuple[str, ...]]:
         kept = tuple(name for name in found.get(shape.partition.name, ()) if name != own.PARTITION_KEY)
         found[shape.partition.name] = kept
     return found
+
+
+def _is_same_number(one: StoredValue, other: StoredValue) -> bool:
+    return "N" in one and "N" in other and Decimal(one["N"]) == Decimal(other["N"])
 
 
 def models_of(alias: str) -> ModelNames:

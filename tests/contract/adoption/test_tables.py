@@ -339,3 +339,127 @@ def test_foreign_item_in_a_range_is_refused(engine: Table) -> None:
         table.put(stored(PK="ORG#o", SK="USER#u", org="o", user="u"), stored(PK="ORG#o", SK="USER#u#x", deeper="x"))
         with pytest.raises(UnexpectedItem):
             [*seat.objects.filter(org="o")]
+
+
+class TestPartsInTheKeyAlone:
+    """Attributes that only keys contain."""
+
+    @pytest.fixture
+    def seats(self, engine: Table) -> Iterator[tuple[Any, Foreign]]:
+        """Seats, and their table."""
+        with foreign_table(**RAW, PARTITION_KEY="PK", SORT_KEY="SK") as table, forgotten():
+            org, user = TEXT(in_key_only=True), TEXT(in_key_only=True)
+            seat = model("Seat", ("ORG#{org}", "USER#{user}"), org=org, user=user, name=TEXT())
+            table.put(*(stored(PK="ORG#o1", SK=f"USER#u{n}", name=f"n{n}") for n in range(3)))
+            yield seat, table
+
+    def test_objects_are_read_with_the_parts_of_the_key(self, seats: tuple[Any, Foreign]) -> None:
+        seat, table = seats
+        before, of_org = table.items(), seat.objects.filter(org="o1")
+        expected = [("o1", f"u{n}", f"n{n}") for n in range(3)]
+        assert [(each.org, each.user, each.name) for each in of_org] == expected
+        assert [*of_org.values_list("user", flat=True)] == ["u0", "u1", "u2"]
+        assert [each.name for each in of_org.filter(user__gt="u0")] == ["n1", "n2"]
+        found = seat.objects.get(org="o1", user="u1")
+        found.save()
+        assert (found.org, table.items() == before) == ("o1", True)
+
+    def test_filter_by_a_part_of_the_key_is_evaluated_after_reading(self, seats: tuple[Any, Foreign]) -> None:
+        seat, _ = seats
+        assert [each.user for each in seat.objects.filter(org="o1", user__contains="2")] == ["u2"]
+        assert seat.objects.filter(org="o1", user__contains="2").count() == 1
+        assert [each.user for each in seat.objects.allow_scan().filter(user="u1")] == ["u1"]
+
+    def test_writes_leave_the_parts_out(self, seats: tuple[Any, Foreign]) -> None:
+        seat, table = seats
+        made = seat.objects.create(org="o1", user="u9", name="n9")
+        assert table.get(PK="ORG#o1", SK="USER#u9") == stored(PK="ORG#o1", SK="USER#u9", name="n9")
+        made.name = "z"
+        made.save()
+        seat.objects.bulk_create([seat(org="o2", user="u1", name="x")])
+        assert table.get(PK="ORG#o1", SK="USER#u9") == stored(PK="ORG#o1", SK="USER#u9", name="z")
+        assert table.get(PK="ORG#o2", SK="USER#u1") == stored(PK="ORG#o2", SK="USER#u1", name="x")
+
+
+class TestPartialIndexes:
+    """Indexes with the projection KEYS_ONLY or INCLUDE."""
+
+    @pytest.fixture(params=["KEYS_ONLY", ["kind"]])
+    def jobs(self, engine: Table, request: Any) -> Iterator[tuple[Any, Foreign]]:
+        """Jobs, and their table."""
+        index = {"name": "by-status", "partition": "status", "sort": "PK", "projection": request.param}
+        shape = {"PARTITION_KEY": "PK", "SORT_KEY": "SK", "INDEXES": {"by_status": index}}
+        with foreign_table(**RAW, **shape) as table, forgotten():
+            keys = {"by_status": models.IndexKey("by_status", "{status}", "JOB#{job}")}
+            job = model("Job", ("JOB#{job}", "J"), keys, job=TEXT(), status=TEXT(), text=TEXT(), kind=TEXT())
+            for n in range(5):
+                status, kind = "open" if n % 2 else "done", "a" if n < 3 else "b"
+                table.put(stored(PK=f"JOB#{n}", SK="J", job=str(n), status=status, text=f"t{n}", kind=kind))
+            yield job, table
+
+    def test_whole_objects_are_read_by_a_second_request(self, jobs: tuple[Any, Foreign]) -> None:
+        job, _ = jobs
+        with assert_requests(["Query", "BatchGetItem"]):
+            found = [(each.job, each.text) for each in job.objects.filter(status="done")]
+        assert found == [("0", "t0"), ("2", "t2"), ("4", "t4")]
+        assert [each.job for each in job.objects.filter(status="done").order_by("-job")[:2]] == ["4", "2"]
+        assert [*job.objects.filter(status="open").values_list("text", flat=True)] == ["t1", "t3"]
+
+    def test_count_needs_no_second_read(self, jobs: tuple[Any, Foreign]) -> None:
+        job, _ = jobs
+        with assert_requests(["Query"]):
+            assert job.objects.filter(status="open").count() == 2
+
+    def test_filter_by_other_attributes_is_evaluated_after_reading(self, jobs: tuple[Any, Foreign]) -> None:
+        job, _ = jobs
+        assert [each.job for each in job.objects.filter(status="done", text="t2")] == ["2"]
+        assert [each.job for each in job.objects.filter(status="done", kind="b", text__gt="t0")] == ["4"]
+        assert job.objects.filter(status="done", text__gt="t0").count() == 2
+
+    def test_pages_by_cursor(self, jobs: tuple[Any, Foreign]) -> None:
+        job, _ = jobs
+        done = job.objects.filter(status="done")
+        page = done.page(size=2)
+        after = done.page(size=2, cursor=page.next_cursor)
+        assert [[each.job for each in found] for found in (page.items, after.items)] == [["0", "2"], ["4"]]
+        filtered = done.filter(text__gt="t0")
+        assert [each.job for each in filtered.page(size=1, cursor=filtered.page(size=1).next_cursor).items] == ["4"]
+
+    def test_change_moves_the_object_in_the_index(self, jobs: tuple[Any, Foreign]) -> None:
+        job, _ = jobs
+        found = job.objects.get(job="1")
+        found.status = "done"
+        found.save()
+        assert [each.job for each in job.objects.filter(status="done")] == ["0", "1", "2", "4"]
+
+
+class TestForeignItems:
+    """Items of other programs among those of a model."""
+
+    @pytest.mark.parametrize("names", [RAW, {"TYPE_ATTRIBUTE": "_type", "RAW_KEYS": True}], ids=["untyped", "typed"])
+    def test_foreign_items_are_left_out(self, engine: Table, names: dict[str, Any]) -> None:
+        shape = {"PARTITION_KEY": "PK", "SORT_KEY": "SK", "FOREIGN": "skip"}
+        with foreign_table(**names, **shape) as table, forgotten():
+            seat = model("Seat", ("ORG#{org}", "USER#{user}"), org=TEXT(), user=TEXT())
+            seat.objects.bulk_create(seat(org="o", user=f"u{n}") for n in range(4))
+            table.put(stored(PK="ORG#o", SK="USER#u1#x", deeper="x"), stored(PK="ORG#o", SK="USER#", n=1))
+            of_org = seat.objects.filter(org="o")
+            assert [each.user for each in of_org] == ["u0", "u1", "u2", "u3"]
+            assert [each.user for each in of_org.all()[:3]] == ["u0", "u1", "u2"]
+            assert [*of_org.values_list("user", flat=True)] == ["u0", "u1", "u2", "u3"]
+            assert of_org.all().count() == 4
+            page = of_org.page(size=2)
+            assert [each.user for each in of_org.page(size=2, cursor=page.next_cursor).items] == ["u2", "u3"]
+            assert len(table.items()) == 6
+
+
+def test_filter_by_the_key_of_a_query_is_evaluated_after_reading(engine: Table) -> None:
+    """DynamoDB rejects it."""
+    with foreign_table(**RAW, PARTITION_KEY="forum", SORT_KEY="subject") as table, forgotten():
+        thread = model("Topic", ("{forum}", "{subject}"), forum=TEXT(), subject=TEXT())
+        table.put(*(stored(forum="f", subject=each) for each in ("abc", "abd", "xbc")))
+        of_forum = thread.objects.filter(forum="f")
+        assert [each.subject for each in of_forum.filter(subject__contains="bc")] == ["abc", "xbc"]
+        assert [each.subject for each in of_forum.filter(subject__startswith="ab", subject__gt="abc")] == ["abd"]
+        assert of_forum.filter(subject__contains="bc").count() == 2
+        assert [each.subject for each in of_forum.filter(subject__contains="bc").only("forum")] == ["abc", "xbc"]

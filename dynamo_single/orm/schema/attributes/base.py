@@ -68,7 +68,8 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
     ``error_messages``. ``attr_name`` is the name in the stored item, if it differs from the Python name. ``canonical``
     makes a unique text unique without regard to case. What is ``immutable`` never changes once the object is created:
     every write that would is ``ImmutableAttribute``. ``secret`` says whether the value is a secret; without it the
-    attributes that it is made of decide, and then the names.
+    attributes that it is made of decide, and then the names. Only the primary key
+    contains an attribute ``in_key_only``, in a table with raw keys.
     """
 
     field_class: ClassVar[type[models.Field[Any, Any]]]
@@ -129,6 +130,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         attr_name: str | None = None,
         immutable: bool = False,
         secret: bool | None = None,
+        in_key_only: bool = False,
     ) -> None:
         super().__init__(null=null, attr_name=attr_name)
         if secret not in (None, True, False):
@@ -143,6 +145,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         self.immutable = immutable
         self.canonical = canonical
         self.secret = secret
+        self.in_key_only = in_key_only
         self.field_options: dict[str, Any] = {
             "verbose_name": verbose_name,
             "null": null,
