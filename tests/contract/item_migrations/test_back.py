@@ -12,6 +12,7 @@ from django.core.management import CommandError
 from django.db.migrations.exceptions import IrreversibleError
 
 from dynamo_single import models
+from dynamo_single.backend import migration_record
 from dynamo_single.contrib.doctor import verify
 from dynamo_single.exceptions import NotRolledBackWarning
 from dynamo_single.orm.rollout import knowledge
@@ -125,6 +126,20 @@ def test_killed_run_is_taken_back(
         for path in app.folder.glob("0002*"):
             path.unlink()
         declared(app, **before)
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_ended_change_is_not_started_again(app: History, table: Table, name: str) -> None:
+    """A run was killed before Django recorded the migration, and another one has carried it out."""
+    _, after, answers = CHANGES[name]
+    BEGINNINGS[name](app)
+    declared(app, **after)
+    app.make(answers=answers)
+    app.migrate()
+    ended = stored(table), form(table)
+    migration_record.forget([("histories", app.files[-1])])
+    assert "Applying histories.0002" in app.migrate()
+    assert (stored(table), form(table), app.phases()) == (*ended, {})
 
 
 def killed(app: History, number: int, *, turned: bool) -> bool:
