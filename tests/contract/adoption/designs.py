@@ -129,6 +129,12 @@ DESIGNS: tuple[Design, ...] = (
         local=[("by-size", ("owner", "size:N"), ALL)],
     ),
     Design(
+        "seats",
+        ("PK", "SK"),
+        [item(PK=f"ORG#o{n % 2}", SK=f"USER#u {n}", name=f"n{n}") for n in range(4)],
+        {"User": ("ORG#{org}", "USER#{user}")},
+    ),
+    Design(
         "jobs",
         ("PK", "SK"),
         [item(PK=f"JOB#{n}", SK="J", job=f"{n}", status="open" if n % 2 else "done", text="t") for n in range(5)],
@@ -149,6 +155,12 @@ DESIGNS: tuple[Design, ...] = (
             ),
         ],
         {"User": ("USER#{user_id}", "USER#{user_id}"), "Note": ("USER#{user_id}", "NOTE#{note_id}")},
+    ),
+    Design(
+        "app-names",
+        ("pk", "sk"),
+        [item(pk=f"a{n}", sk=f"b {n % 2}", expiresAt=1_900_000_000, gs1pk="x") for n in range(4)],
+        {"AppName": ("{partition_value}", "{sort_value}")},
     ),
     Design(
         "odd-names",
