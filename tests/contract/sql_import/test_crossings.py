@@ -202,6 +202,8 @@ def test_the_estimate_is_what_is_charged(rows: Rows, table: Table, capsys: pytes
     rows.add("Sample", *({"sample_id": f"s{n}", "text": "x" * 30} for n in range(60)))
     with measure_requests() as plain:
         said = run(capsys)
+    if not plain.write_units:
+        pytest.skip("DynamoDB Local returns no capacity for statements, and too little for transactions")
     assert f"about {plain.requests} requests and {plain.write_units:g} write units" in said
     rows.modules.clear()
     rows.add("Aisle", {"aisle_id": "a", "name": "Ants"})
