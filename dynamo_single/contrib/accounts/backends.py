@@ -108,7 +108,7 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
             user: AbstractUser = await call_method(user_model().objects, "get_by_login", kind, identifier)
         except user_model().DoesNotExist:
             await call_sync(partial(user_model()().set_password, password))  # the time that checking takes
-            logger.info("A login was refused: nobody logs in with what was typed.")
+            logger.info("A login was rejected: the identifier does not belong to a user who can log in.")
             return None
         if not await call_sync(partial(user.check_login, kind, password)):
             logger.info("A login was refused: a wrong password for user %s.", user.pk)

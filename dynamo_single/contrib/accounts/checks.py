@@ -29,8 +29,9 @@ def check_client_address(app_configs: Sequence[AppConfig] | None = None, **kwarg
         return []
     return [
         Warning(
-            "Failed logins and mails are counted by the connection's address. Behind a proxy or a Unix socket "
-            "everybody has the same one, and whoever keeps guessing somebody's password keeps this user out.",
+            "Failed logins and e-mails are counted by the connection's address. Behind a proxy or a Unix "
+            "socket all visitors have the same address, so an attacker who guesses a user's password locks "
+            "out this user.",
             hint="Set ACCOUNTS['CLIENT_ADDRESS_HEADER'] to the header that your proxy sets, or to None if visitors "
             "connect to Django directly.",
             id="accounts.W001",
@@ -45,10 +46,12 @@ def check_phone_sender(app_configs: Sequence[AppConfig] | None = None, **kwargs:
         return []
     return [
         Warning(
-            f"ACCOUNTS['LOGIN_WITH'] has '{PHONE}', and nothing sends codes to numbers: users cannot confirm one, so "
-            "that the page on which they add it is not there.",
-            hint="Set ACCOUNTS['PHONE_SENDER'] to the path of a function that sends a text to a number, or silence "
-            "this if only your own code adds numbers.",
+            f"ACCOUNTS['LOGIN_WITH'] contains '{PHONE}', but no function sends codes to numbers: users cannot "
+            "confirm a number, so the page to add one does not exist.",
+            hint=(
+                "Set ACCOUNTS['PHONE_SENDER'] to the path of a function that sends a text message to a number, "
+                "or silence this if only your own code adds numbers."
+            ),
             id="accounts.W003",
         )
     ]
@@ -99,9 +102,9 @@ def check_names(
     shown = ", ".join(map(repr, found[:_SHOWN])) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
     return [
         Warning(
-            f"{len(found)} user names read as telephone numbers: {shown}. Whoever types one is looked for by the "
-            "number, so that nobody can pass as its owner, and these users cannot log in by name.",
-            hint="Give them other names, and tell them.",
+            f"{len(found)} user names look like telephone numbers: {shown}. A typed number finds a user only "
+            "by the number, so that a name cannot imitate it, and these users cannot log in by name.",
+            hint="Give them other names, and notify them.",
             id="accounts.W002",
         )
     ]

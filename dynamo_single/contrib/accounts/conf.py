@@ -95,8 +95,8 @@ def _read() -> AccountSettings:
     unused = [each for each in found.secrets if each not in found.login_with]
     if unused:
         raise ConfigurationError(
-            f"ACCOUNTS['SECRETS'] has {', '.join(map(repr, unused))}, and nobody logs in so: ACCOUNTS['LOGIN_WITH'] "
-            "does not have it."
+            f"ACCOUNTS['SECRETS'] contains {', '.join(map(repr, unused))}, but ACCOUNTS['LOGIN_WITH'] does "
+            "not allow logins with it."
         )
     if PHONE in found.login_with and find_spec("phonenumbers") is None:
         raise ConfigurationError(
@@ -191,7 +191,7 @@ _READERS: dict[str, Reader] = {
     "PEPPER_KEY": or_none((_key, "text that is not empty")),
     "PEPPER_KEY_FALLBACKS": (_keys, "a list of former keys, each text that is not empty"),
     "PHONE_REGION": (_region, "None or the two letters of a country such as 'US'"),
-    "PHONE_SENDER": (_path, "None or the path of a function such as 'mysite.texts.send'"),
+    "PHONE_SENDER": (_path, "None or the path of a function such as 'mysite.sms.send'"),
     "PROVIDERS": (_providers, "a dict of names such as 'work' and their issuers such as 'https://login.example.com'"),
     "SECRETS": (
         _secrets,

@@ -67,7 +67,7 @@ def checked(provider: str, claims: Mapping[str, Any]) -> str:
         raise InvalidValue(f"These claims are from {said!r}, and {provider!r} is {issuer!r}.")
     subject = claims.get("sub")
     if not isinstance(subject, str) or not subject:
-        raise InvalidValue("The claims have no sub, which says whose account it is.")
+        raise InvalidValue("The claims have no sub, which identifies the account.")
     return subject
 
 

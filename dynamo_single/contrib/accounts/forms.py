@@ -102,7 +102,7 @@ def _in_words(wait: timedelta) -> str:
 
 def too_many_mails(wait: timedelta) -> ValidationError:
     """What a form says in the place of sending one mail more."""
-    text = _("Too many mails were asked for. Please wait %(wait)s and try again.")
+    text = _("Too many e-mails were requested. Please wait %(wait)s and try again.")
     return ValidationError(text, "too_many_mails", {"wait": _in_words(wait)})
 
 

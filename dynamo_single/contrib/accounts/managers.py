@@ -169,7 +169,7 @@ class UserManager(BaseUserManager[U]):
         if username and phone_of(username) is not None:
             raise InvalidValue(f"A user name cannot be a telephone number, as {username!r} is: it could be another's.")
         if confirmed is not None and not email:
-            raise InvalidValue(f"confirmed={confirmed!r} says something of an e-mail address, and there is none.")
+            raise InvalidValue(f"confirmed={confirmed!r} requires an e-mail address, but there is none.")
         user: Any = super()._create_user_object(username, email, password, **extra_fields)  # type: ignore[misc]  # not in the stubs
         if confirmed is not None:
             (user.confirm_email if confirmed else user.await_confirmation)()

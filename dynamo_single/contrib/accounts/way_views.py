@@ -84,7 +84,7 @@ class CodeView(LoginRequiredMixin, FormView):  # type: ignore[type-arg]  # not g
         else:
             if right:
                 return super().form_valid(form)
-            error = ValidationError(_("This is not the code, or it does not hold any more."), "wrong_code")
+            error = ValidationError(_("The code is incorrect or has expired."), "wrong_code")
         form.add_error("code", error)
         answer: HttpResponse = self.form_invalid(form)
         return answer
@@ -130,10 +130,10 @@ class RemoveWayView(OwnFormView):
         try:
             user.logins.remove(*given)
         except LastWay:
-            text = _("This is the only way in which you can log in. Add another one first.")
+            text = _("This is your only login method. Add another one first.")
             return self.refused(form, None, ValidationError(text, "last_way"))
         except InvalidValue:
-            text = _("Mails go to this address. Make another one the first one before you remove it.")
+            text = _("This is your primary address. Make another address primary before you remove it.")
             return self.refused(form, None, ValidationError(text, "first_address"))
         return super().form_valid(form)
 

@@ -80,7 +80,9 @@ class Ways(_Manager):
             )
         number = phone_of(identifier)
         if number is None:
-            raise InvalidValue(f"{identifier!r} is no telephone number with its country, or nobody logs in with one.")
+            raise InvalidValue(
+                f"{identifier!r} is not a telephone number with a country code, or logins with numbers are disabled."
+            )
         user = self.instance
         if user.phone not in (None, number):
             raise InvalidValue(f"The user has the telephone number {user.phone}: remove it first.")
@@ -322,7 +324,9 @@ def _further(user: Any, address: str) -> str | None:
 
 def _asked(args: Sequence[Any]) -> tuple[str, str]:
     if not args or not all(isinstance(each, str) for each in args) or len(args) > 2:
-        raise InvalidValue("A user's logins follow from the user: say add('phone', '+15550100') or remove('phone').")
+        raise InvalidValue(
+            "A user's logins are derived from the user: call add('phone', '+15550100') or remove('phone')."
+        )
     return args[0], args[1] if len(args) > 1 else ""
 
 

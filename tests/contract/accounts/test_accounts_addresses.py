@@ -289,7 +289,7 @@ def test_addresses_are_changed_on_the_account_page(john: User, browser: Client) 
     john.refresh_from_db()
     assert (john.email, john.more_emails) == (SECOND, {FIRST})
     answer = browser.post("/accounts/remove/email/", {"password": PASSWORD})
-    assert "Make another one the first one" in answer.content.decode()
+    assert "Make another address primary" in answer.content.decode()
     assert browser.post(f"/accounts/remove/email/?subject={FIRST}", {"password": PASSWORD}).url == "/accounts/"
     john.refresh_from_db()
     assert john.more_emails is None

@@ -412,7 +412,7 @@ def test_the_log_holds_no_password(caplog: pytest.LogCaptureFixture, client: Cli
     attempt("Mike", "typed-password")
     said = [record.getMessage() for record in caplog.records if record.name == "accounts"]
     assert "A login was refused: a wrong password for user 1." in said
-    assert "A login was refused: nobody logs in with what was typed." in said
+    assert "A login was rejected: the identifier does not belong to a user who can log in." in said
     assert any(STRANGER in message and "too early" in message for message in said)
     assert "typed-password" not in caplog.text
     assert PASSWORD not in caplog.text

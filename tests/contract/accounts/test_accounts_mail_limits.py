@@ -17,7 +17,7 @@ from dynamo_single.testing import assert_requests, moved_time
 from tests.contract.accounts.account_pages import PASSWORD, sign_up
 
 Sent = list[SentRequest]
-TOO_MANY = "Too many mails were asked for. Please wait"
+TOO_MANY = "Too many e-mails were requested. Please wait"
 #: The pages that anybody can have a mail sent by, for an address.
 PAGES: dict[str, dict[str, str]] = {
     "/accounts/password_reset/": {},

@@ -214,7 +214,7 @@ def test_what_cannot_be_a_secret_is_refused(mike: User, kind: str, secret: Any, 
         ({"phone": 4}, "6 to 128"),
         ({"phone": True}, "6 to 128"),
         (["phone"], "must be a dict"),
-        ({"username": 6}, "has 'username', and nobody logs in so"),
+        ({"username": 6}, "contains 'username', but ACCOUNTS\\['LOGIN_WITH'\\] does not allow"),
     ],
 )
 def test_a_wrong_setting_is_named(secrets: Any, message: str, settings: Any) -> None:

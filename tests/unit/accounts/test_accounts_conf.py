@@ -72,7 +72,7 @@ def test_every_key_can_be_set() -> None:
         ({"PROVIDERS": {"email": None}}, "must be a dict of names such as 'work' and their issuers"),
         ({"PROVIDERS": {"Work!": None}}, "must be a dict of names such as 'work' and their issuers"),
         ({"PHONE_REGION": "us"}, "must be None or the two letters of a country such as 'US'"),
-        ({"PHONE_SENDER": "send"}, "must be None or the path of a function such as 'mysite.texts.send'"),
+        ({"PHONE_SENDER": "send"}, "must be None or the path of a function such as 'mysite.sms.send'"),
         ({"LOCKOUT": 1}, r"ACCOUNTS\['LOCKOUT'\] must be True or False, not 1"),
         ({"FREE_FAILURES": 0}, r"ACCOUNTS\['FREE_FAILURES'\] must be a whole number of at least 1, not 0"),
         ({"FREE_FAILURES": True}, "must be a whole number of at least 1, not True"),

@@ -83,8 +83,9 @@ async def begun(request: HttpRequest, identifier: str) -> Attempt:
     address = client_address(request, settings)
     if address == NO_ADDRESS:
         logger.warning(
-            "REMOTE_ADDR is no address, so that all logins are counted as one visitor's, and whoever guesses a "
-            "password keeps its owner out: set ACCOUNTS['CLIENT_ADDRESS_HEADER'] to the header that your proxy sets."
+            "REMOTE_ADDR is not an IP address, so that all logins count as those of one visitor, and an "
+            "attacker who guesses a password locks out its owner. Set ACCOUNTS['CLIENT_ADDRESS_HEADER'] to "
+            "the header that your proxy sets."
         )
     attempt = await _read(identifier, address)
     strict = attempt.account.failures >= settings.account_failures

@@ -26,7 +26,7 @@ class TooManyMails(Exception):
     """No mail is to be sent; ``wait`` says for how long."""
 
     def __init__(self, wait: timedelta) -> None:
-        super().__init__(f"Too many mails were asked for; wait {wait}.")
+        super().__init__(f"Too many e-mails were requested; wait {wait}.")
         self.wait = wait
 
 
@@ -49,5 +49,5 @@ def _count(kind: str, about: str, at_most: int | None) -> None:
     try:
         counting.add(model_of(AbstractMailsAsked)(scope=scope, mails=1, expires=expires), "mails", at_most=at_most)
     except ConditionNotMet:
-        logger.warning("A mail was not sent: %d in this hour were asked for by or for one %s.", at_most, kind)
+        logger.warning("An e-mail was not sent: %d were requested this hour by or for one %s.", at_most, kind)
         raise TooManyMails(expires - clock.now()) from None

@@ -67,7 +67,7 @@ def refuse_unused(kind: str, *, elsewhere: bool = False) -> None:
     """Raise ``InvalidValue`` for what ``LOGIN_WITH`` does not have; with ``elsewhere`` also for what is no provider."""
     settings = conf.account_settings()
     if kind not in settings.login_with or (elsewhere and kind not in settings.providers):
-        raise InvalidValue(f"Nobody logs in with {kind!r}: ACCOUNTS['LOGIN_WITH'] does not have it.")
+        raise InvalidValue(f"Logins with {kind!r} are disabled: ACCOUNTS['LOGIN_WITH'] does not contain it.")
 
 
 class Identified(Protocol):

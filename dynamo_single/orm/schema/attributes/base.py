@@ -1,4 +1,4 @@
-"""What all attributes share: Django's options, the descriptor, and storing one value.
+"""The base of all attributes: Django's options, the descriptor, and storing one value.
 
 An attribute is a PynamoDB attribute (it builds conditions, ``Order.qty > 0``) that brings a Django field along. It
 must not know requests, querysets or keys; ``key_kind`` only names how its values are encoded in one.
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     #: The values of an attribute; an ``Attribute`` alone is one of any values.
     T = TypeVarWithDefault("T", default=Any)
 
-    #: What an attribute is declared with as ``null``: ``Literal[True]`` makes its values ``T | None``. A class derived
-    #: of one that says nothing about it has ``bool``, and values of ``T``.
+    #: The type of the ``null`` option: ``Literal[True]`` makes the values ``T | None``. A subclass without it has
+    #: ``bool``, and values of ``T``.
     Null = TypeVarWithDefault("Null", Literal[True], Literal[False], bool, default=bool, covariant=True)
-    #: The same where ``null=True`` goes without saying.
+    #: The same for attributes that always have ``null=True``.
     Absent = TypeVarWithDefault("Absent", Literal[True], Literal[False], bool, default=Literal[True], covariant=True)
 else:
     T = TypeVar("T")
@@ -49,7 +49,7 @@ NOT_PROVIDED = models.NOT_PROVIDED
 Label = str | Promise
 #: The errors of a value that an attribute does not take; ``Attribute.refusing()`` words them.
 REFUSED = (ValidationError, ValueError, TypeError, ArithmeticError, RecursionError)
-#: What an admin site adds to the secrets: whether an attribute of a model is one, by either of its names.
+#: An admin site's additional secrets: a function of a model and an attribute, by either of its names.
 AlsoSecret = Callable[[Any, str], bool]
 
 
@@ -66,9 +66,9 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
     Options are Django's: ``null`` (stored only when set), ``blank`` (follows ``null`` unless given), ``default``,
     ``choices``, ``validators``, ``help_text``, ``verbose_name``, ``max_length``, ``editable``, ``unique``,
     ``error_messages``. ``attr_name`` is the name in the stored item, if it differs from the Python name. ``canonical``
-    makes a unique text unique without regard to case. What is ``immutable`` never changes once the object is created:
-    every write that would is ``ImmutableAttribute``. ``secret`` says whether the value is a secret; without it the
-    attributes that it is made of decide, and then the names. Only the primary key
+    makes a unique string unique without regard to case. An ``immutable`` value never changes once the object is
+    created: a write that would change it raises ``ImmutableAttribute``. ``secret`` sets whether the value is a secret;
+    by default the sources of the attribute decide, and then the names. Only the primary key
     contains an attribute ``in_key_only``, in a table with raw keys.
     """
 
@@ -77,9 +77,9 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
     key_kind: str | None = None
     #: Whether a lookup may compare with values between two that can be stored, as half a millisecond is.
     rounds: ClassVar[bool] = False
-    #: Whether the value follows from other attributes and is never set.
+    #: Whether the value is computed from other attributes and never set.
     computed: ClassVar[bool] = False
-    #: What a computed value follows from, for messages.
+    #: The source of a computed value, for messages.
     origin: str = ""
     #: Whether the value has parts that several writers may change: it is saved by its difference.
     document: ClassVar[bool] = False
@@ -109,7 +109,8 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
             return super().__new__(cls)
 
         def __class_getitem__(cls, parameters: object) -> type:
-            """The class itself: its parameters are for checkers, and Python before 3.13 knows no default of one."""
+            """Return the class itself: its parameters are for type checkers, and Python before 3.13 does not support
+            defaults."""
             return cls
 
     def __init__(
@@ -186,7 +187,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         yield from ()
 
     def is_secret(self, also: AlsoSecret | None = None) -> bool:
-        """Return whether the value is a secret: by the option, by what it is made of, by its names, or by ``also``."""
+        """Return whether the value is a secret: by the option, its sources, its names, or ``also``."""
         names = (self.name, self.attr_name or self.name)
         if self.secret is None:
             found = any(map(is_secret_name, names)) or any(origin.hides(path) for origin, path in self.origins())
@@ -220,7 +221,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
             follows = self.origin or "other attributes" if self.computed else "every write (auto_now_add=True does not)"
             raise ConfigurationError(f"{cls.__name__}.{name} follows {follows}, so it cannot be immutable.")
         field: Any = self.make_field()
-        stored: StoredAttribute = self  # which a type checker compares with what fields ask for
+        stored: StoredAttribute = self  # which a type checker compares with the types of fields
         field.attribute = stored
         cls.add_to_class(name, field)
 
@@ -244,7 +245,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         return self.missing_value(instance)
 
     def missing_value(self, instance: Any) -> Any:
-        """The value of an instance that has none: it is read now if ``only()`` or ``defer()`` left it out."""
+        """Load the value of an instance without one, if ``only()`` or ``defer()`` omitted it."""
         if instance._stored is not None:
             fetch(DeferredValue(self.name, self.field), instance)
             if self.name not in instance.__dict__:
@@ -255,7 +256,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         instance.__dict__[self.name] = value
 
     def __delete__(self, instance: DynamoModel) -> None:
-        """Let an object forget the value: it is read again when it is asked for, and a save leaves it as it is."""
+        """Clear an object's value: it is loaded on access, and a save does not change it."""
         if self.name not in instance.__dict__:
             raise AttributeError(self.name)
         instance._forget(self.name)
@@ -265,7 +266,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         return values.get(self.name)
 
     def prepare(self, value: object) -> T | None:
-        """The value in the one Python form that is stored; raises ``InvalidValue`` for any other kind of value."""
+        """Return the value in its stored Python form; raise ``InvalidValue`` for another type of value."""
         if value is None:
             return None
         try:
@@ -293,7 +294,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         raise NotImplementedError
 
     def check_whole(self, value: object) -> None:
-        """Raise ``InvalidValue`` for a prepared value that breaks what was declared of it besides its kind."""
+        """Raise ``InvalidValue`` for a prepared value that breaks a declaration other than its type."""
 
     def check_storable(self, value: object) -> None:
         """Raise ``InvalidValue`` for any value that cannot be stored."""
@@ -305,7 +306,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         """A lookup's value in the same Python form, as fine as it was given."""
         return self.prepare(value)
 
-    #: What ``refuse`` says that the attribute takes; its words are looked up in Django's translations.
+    #: The description of accepted values in ``refuse``; Django's translations contain its words.
     expects: ClassVar[str] = gettext_noop("another kind of value")
 
     def shown(self, value: object) -> str:
@@ -343,12 +344,12 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         if prepared is None:
             return Encoded(None, None, 0)
         is_own = type(self).to_attribute_value is Attribute.to_attribute_value
-        # What is prepared is not prepared again.
+        # A prepared value is not prepared again.
         stored = {self.attr_type: self.encode(prepared)} if is_own else self.to_attribute_value(prepared)
         return Encoded(prepared, like(stored, before), value_size(stored))
 
     def operand(self, value: object) -> dict[str, object]:
-        """A value that is compared with what is stored, as an AttributeValue."""
+        """Return a value for a comparison with stored values, as an AttributeValue."""
         return self.to_attribute_value(value)
 
     def from_attribute_value(self, stored: dict[str, object]) -> T | None:
@@ -391,7 +392,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         return value
 
     def stored_options(self) -> dict[str, object]:
-        """The arguments of the declaration that decide how values are stored, besides ``attr_name``.
+        """Return the arguments of the declaration that affect stored values, except ``attr_name``.
 
         Migration files keep them, so that items of then can be read without the model of now. A subclass of a project
         whose ``__init__`` has such arguments overrides this.

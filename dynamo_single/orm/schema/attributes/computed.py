@@ -1,4 +1,4 @@
-"""What an attribute has in common that follows from another one of the same object: it is computed, and never set.
+"""The base of attributes computed from another attribute of the same object: they are never set.
 
 This module must not know how or when items are written.
 """
@@ -27,7 +27,7 @@ class ComputedAttribute(Attribute[Any, Any]):
     computed = True
     #: The attribute that it follows.
     source: str
-    #: What messages say of how it follows.
+    #: The description of the computation in messages.
     made = "computed"
 
     def origins(self) -> Iterator[tuple[Attribute, Path]]:
@@ -43,7 +43,7 @@ class ComputedAttribute(Attribute[Any, Any]):
         return field
 
     def current(self, values: Mapping[str, object]) -> Any:
-        """What the source's value gives now; ``None`` where it gives nothing."""
+        """Return the result for the source's current value; ``None`` without one."""
         raise NotImplementedError
 
     def __get__(self, instance: object, owner: object) -> Any:
@@ -63,9 +63,8 @@ class ComputedAttribute(Attribute[Any, Any]):
         raise NotSupported(f"{self.name} is {self.made} from {self.origin} and cannot be set: set {self.origin}.")
 
 
-# The attribute that keeps a text a second time, in a form that can be compared without regard to case.
-#
-# DynamoDB compares bytes, so what is to be found whatever its case has to be stored so.
+# The attribute that stores a second form of a string, for comparisons without regard to case.  DynamoDB compares bytes,
+# so a search that ignores case needs such a stored form.
 
 
 def letters(text: str) -> str:
@@ -88,15 +87,15 @@ def _stays(character: str) -> bool:
 
 
 def _fixed(fold: Callable[[str], str], text: str) -> str:
-    """Fold until nothing changes any more: one step can leave a character that the next one folds further."""
+    """Fold until the string no longer changes: one step can leave a character that the next one folds further."""
     folded = fold(text)
     while folded != text:
         text, folded = folded, fold(folded)
     return folded
 
 
-#: Small letters of the Latin script that are written like others and decompose into none, by those that they resemble;
-#: and, under the empty text, letters that are written as apostrophes are.
+#: Small Latin letters that do not decompose, by the letters that they resemble; and, under the empty string, letters
+#: that look like apostrophes.
 _RESEMBLING = {
     "a": "ⱥ",
     "ae": "æ",
@@ -134,28 +133,27 @@ _LATIN = {ord(character): plain for plain, characters in _RESEMBLING.items() for
 
 
 def latin(text: str) -> str:
-    """Give what ``letters()`` gives, with the letters ``a`` to ``z`` for the Latin ones that resemble them: ø, ł, æ.
+    """Return ``letters()``, with the letters ``a`` to ``z`` for the Latin letters that resemble them: ø, ł, æ.
 
-    Which letters resemble which is that of Unicode's transform from Latin to ASCII, of the letters that languages
-    write today: https://github.com/unicode-org/cldr/blob/main/common/transforms/Latin-ASCII.xml. The table never
-    changes; what Unicode's versions keep of it (https://www.unicode.org/policies/stability_policy.html), the
-    decomposition and the case of a letter that is assigned, does not either.
+    The resemblance comes from Unicode's transform from Latin to ASCII, for the letters of modern languages:
+    https://github.com/unicode-org/cldr/blob/main/common/transforms/Latin-ASCII.xml. The table never changes, nor do the
+    decomposition and the case of an assigned letter (https://www.unicode.org/policies/stability_policy.html).
     """
     return _fixed(lambda given: _letters(given).translate(_LATIN), text)
 
 
-#: From the one that takes least away to the one that takes most.
+#: From the fold that removes least to the fold that removes most.
 FOLDS: dict[str, Callable[[str], str]] = {"canonical": canonical, "letters": letters, "latin": latin}
 
 
 class CanonicalAttribute(ComputedAttribute, UnicodeAttribute[Literal[True]]):
-    """A text of the same model once more, folded; computed on every write path, never set.
+    """A folded copy of a string of the same model; computed on every write path, never set.
 
     ``source`` names the attribute. ``fold`` is ``"canonical"`` (without case, composition and outer white space),
-    ``"letters"`` (also without accents and whatever is neither letter, digit nor underscore) or ``"latin"`` (also with
-    ``o`` for ``ø``, ``l`` for ``ł``, ``ae`` for ``æ`` and so on). ``source__iexact``, ``__icontains`` and
-    ``__istartswith`` compare with the copy, which can stand in a key. ``blank=True`` lets a text of which nothing is
-    left stay out of an index.
+    ``"letters"`` (also without accents and characters other than letters, digits and underscores) or ``"latin"`` (also
+    with ``o`` for ``ø``, ``l`` for ``ł``, ``ae`` for ``æ`` and so on). ``source__iexact``, ``__icontains`` and
+    ``__istartswith`` compare with the copy, which keys can contain. With ``blank=True`` a string that folds to nothing
+    may be missing from an index.
     """
 
     def __init__(
@@ -194,17 +192,17 @@ class CanonicalAttribute(ComputedAttribute, UnicodeAttribute[Literal[True]]):
         return self.source
 
     def folded(self, text: str) -> str:
-        """The form of a text that is stored."""
+        """Return the stored form of a string."""
         return FOLDS[self.fold](text)
 
     def current(self, values: Mapping[str, object]) -> str | None:
-        """What the source's value gives now; ``None`` where it has none, or none that is text."""
+        """Return the copy for the source's current value; ``None`` if that is missing or not a string."""
         text = values.get(self.source)
         if isinstance(text, Promise):
             text = str(text)
         return self.folded(text) if isinstance(text, str) else None
 
-    if TYPE_CHECKING:  # its text is always one that may be missing
+    if TYPE_CHECKING:  # its fold may always be missing
 
         @overload
         def __get__(self, instance: None, owner: object) -> Self: ...
@@ -213,9 +211,8 @@ class CanonicalAttribute(ComputedAttribute, UnicodeAttribute[Literal[True]]):
         def __get__(self, instance: object, owner: object) -> Any: ...
 
 
-# The attribute that keeps a value which lies inside a map or a list a second time, where keys can name it.
-#
-# DynamoDB indexes no nested values.
+# The attribute that stores a second copy of a nested value, so that keys can name it.  DynamoDB does not index nested
+# values.
 
 #: A place inside a document: keys of maps, and numbers of lists' elements.
 Steps = tuple[str | int, ...]
@@ -231,7 +228,7 @@ def steps_into(kind: str, names: Sequence[str]) -> Steps:
 
 
 def value_at(document: object, steps: Steps) -> Any:
-    """What lies at a place of a document; ``None`` where nothing does."""
+    """Return the value at a path of a document; ``None`` if it is missing."""
     found: Any = document
     for step in steps:
         if isinstance(found, list | tuple) and isinstance(step, int):
@@ -242,13 +239,14 @@ def value_at(document: object, steps: Steps) -> Any:
 
 
 class ExtractedAttribute(ComputedAttribute, RepeatedAttribute[Any]):
-    """A value out of a document of the same model once more: ``author = ExtractedAttribute("data__author__lastname")``.
+    """A copy of a nested value of the same model: ``author = ExtractedAttribute("data__author__lastname")``.
 
-    It follows the document on every write path and is never set. It can stand in the keys of indexes and in unique
-    rules, which nested values cannot (AWS: `key attributes are top-level attributes of type String, Number, or Binary
+    It is updated with the document on every write path and is never set. It can be used in the keys of indexes and in
+    unique rules, which do not support nested values (AWS: `key attributes are top-level attributes of type String,
+    Number, or Binary
     <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.CoreComponents.html>`_). ``output`` is
-    the attribute that it is stored as, a text unless given; a value of another kind is ``InvalidValue``. What the
-    document does not have is not stored, and leaves the item out of indexes; ``null=False`` refuses such an object.
+    the attribute that stores it, a string by default; a value of another type raises ``InvalidValue``. A missing value
+    is not stored, and the item is not in such an index; ``null=False`` rejects the object.
 
     An update of that place, or of a map that it is in, reads the object first: two requests; all other places of the
     document change by one.
@@ -303,7 +301,7 @@ class ExtractedAttribute(ComputedAttribute, RepeatedAttribute[Any]):
         yield from ((document, self.steps) for document, _path in super().origins())
 
     def make_field(self) -> Any:
-        """The field of what it is stored as, which no form asks for."""
+        """Return the field of its output, which forms omit."""
         stored, own = self.output.copy(), self.field_options
         kept = ("null", "blank", "default", "editable", "unique", "verbose_name")
         given = {name: own[name] for name in ("help_text", "error_messages") if own[name]}
@@ -334,11 +332,11 @@ class ExtractedAttribute(ComputedAttribute, RepeatedAttribute[Any]):
 
     @cached_property
     def target(self) -> Attribute:
-        """What it is stored as, under this one's name."""
+        """The output attribute, under this one's name."""
         return self.under_own_name(self.output)
 
     def current(self, values: Mapping[str, object]) -> Any:
-        """What lies at the place now, in its stored Python form; ``None`` where nothing does.
+        """Return the value at the path, in its stored Python form; ``None`` if it is missing.
 
         Raises ``InvalidValue`` for a value of another kind.
         """
@@ -346,11 +344,11 @@ class ExtractedAttribute(ComputedAttribute, RepeatedAttribute[Any]):
 
     @property
     def expects(self) -> str:  # type: ignore[override]  # see attr_type
-        """What messages say that it takes."""
+        """The accepted values in messages."""
         return f"{self.target.expects} at {self.path}"
 
     def prepare(self, value: object) -> Any:
-        """As what it is stored as does; a value of another kind is named by its place."""
+        """Prepare the value like the output; the error for another type names the path."""
         try:
             return super().prepare(value)
         except InvalidValue as error:

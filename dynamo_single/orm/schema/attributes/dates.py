@@ -1,4 +1,4 @@
-"""Attributes of moments, days, times of day and durations."""
+"""Attributes of datetimes, dates, times of day and durations."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _EXACT = Context(prec=MAX_DIGITS + 6, traps=[Inexact])
 
 
 class TimestampAttribute(Attribute[datetime.datetime, Null]):
-    """A moment, stored as epoch milliseconds (N) and read as Django reads one from a database.
+    """A datetime, stored as epoch milliseconds (N) and returned as Django returns one from a database.
 
     That is an aware ``datetime`` in UTC, or with ``USE_TZ = False`` a naive one by the clocks of ``TIME_ZONE``:
     https://docs.djangoproject.com/en/5.2/topics/i18n/timezones/
@@ -102,7 +102,7 @@ class TimestampAttribute(Attribute[datetime.datetime, Null]):
         return clock.as_django(self.floor(self._moment(value)))
 
     def lookup_value(self, value: object) -> datetime.datetime | None:
-        """The moment in UTC, not cut off."""
+        """Return the datetime in UTC, not cut off."""
         if value is None:
             return None
         try:
@@ -113,7 +113,7 @@ class TimestampAttribute(Attribute[datetime.datetime, Null]):
             raise self.refuse(value) from error
 
     def floor(self, value: datetime.datetime) -> datetime.datetime:
-        """The last moment that can be stored and is not after this one, which is aware."""
+        """Return the last storable datetime that is not after this aware one."""
         moment: datetime.datetime = EPOCH + (value - EPOCH) // self.unit * self.unit
         return moment
 
@@ -145,7 +145,7 @@ class TimestampAttribute(Attribute[datetime.datetime, Null]):
         return moment if settings.USE_TZ else clock.as_django(moment)
 
     def to_text(self, value: object) -> str:
-        """ISO 8601 in UTC whatever ``USE_TZ`` says: what refers to an object by this text stays right."""
+        """Return ISO 8601 in UTC whatever ``USE_TZ`` is, so that references with this string stay valid."""
         prepared = self.prepare(value)
         return "" if prepared is None else clock.in_utc(prepared).isoformat()
 
@@ -172,8 +172,8 @@ class TTLAttribute(TimestampAttribute[Absent]):
     Expired items are never returned, also before DynamoDB deletes them, which it does within a few days:
     https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html
 
-    ``provisional=True`` says that an object expires only before others refer to it, such as a sign-up that nobody
-    confirmed: references to the model may have an ``on_delete``. Those to an object that expires all the same stay.
+    With ``provisional=True`` objects expire only before others refer to them, such as unconfirmed sign-ups: references
+    to the model may have an ``on_delete``. If such an object expires nevertheless, references to it stay.
     """
 
     unit = datetime.timedelta(seconds=1)
@@ -286,7 +286,7 @@ class DurationAttribute(Attribute[datetime.timedelta, Null]):
         return values.number_to_text(values.seconds(value), path=self.name)
 
     def decode(self, inner: str) -> datetime.timedelta:
-        """From the number of seconds; raises ``ValueError`` for what is finer than a microsecond."""
+        """Return a duration from the number of seconds; raise ``ValueError`` for more precision than microseconds."""
         microseconds = _EXACT.scaleb(exact_number(self, inner), 6)
         if microseconds != microseconds.to_integral_value():
             raise ValueError(inner)

@@ -20,17 +20,18 @@ from dynamo_single.orm.schema.keys.values import gettext_noop
 from dynamo_single.orm.schema.types import ModelField, are_plain
 from dynamo_single.table.request import StoredValue
 
-#: What of a class decides how its documents are stored and read.
+#: The options of a class that affect the storage of its documents.
 ENCODING = ("prepare", "clean", "encode", "decode", "to_attribute_value")
 
 
 class DocumentAttribute(Attribute[T, Null]):
-    """What maps and lists share: any nesting of DynamoDB's types; numbers come back as ``int`` or exact ``Decimal``."""
+    """The base of maps and lists: any nesting of DynamoDB's types; numbers come back as ``int`` or exact
+    ``Decimal``."""
 
     field_class = base.DocumentField
     document = True
     python_types: tuple[type, ...] = ()
-    #: What is declared of what lies inside.
+    #: The declarations of nested values.
     shape: Shape | Elements | None = None
     #: Whether values are, or contain, the objects of map classes.
     has_objects = False
@@ -41,7 +42,7 @@ class DocumentAttribute(Attribute[T, Null]):
         instance.__dict__[self.name] = value
 
     def check_whole(self, value: object) -> None:
-        """Hold a map or a list to what is declared of what lies inside."""
+        """Validate a map or a list against the declarations of its nested values."""
         if self.shape is not None and value is not None:
             with hidden_value_errors(self.is_secret(), self.name):
                 self.shape.check(value, self.name)
@@ -58,7 +59,7 @@ class DocumentAttribute(Attribute[T, Null]):
         return MASK if self.shape is not None and self.shape.has_secrets() else super().shown(value)
 
     def hides_inside(self, path: Path) -> bool:
-        """Return whether a path leads to a secret: by what is declared of its places, else by their names."""
+        """Return whether a path leads to a secret: by the declarations of its elements, else by their names."""
         return super().hides_inside(path) if self.shape is None else self.shape.hides(path)
 
     def clean(self, value: object) -> Any:
@@ -95,7 +96,7 @@ class DocumentAttribute(Attribute[T, Null]):
         return Encoded(documents.copied(value) if is_as_read else self.decode(stored[self.attr_type]), stored, size)
 
     def lookup_value(self, value: object) -> object:
-        """The value with all of the places of its numbers, as that of a decimal number."""
+        """Return the value with all decimal places of its numbers, as in a decimal attribute."""
         prepared = self.prepare(value)
         if prepared is None or self.shape is None or not self.shape.has_decimals:
             return prepared
@@ -189,10 +190,10 @@ _SOUGHT: Final = frozenset(("checked", "floor", "members", "model", "pk", "resol
 class MapAttribute(DocumentAttribute[dict[str, Any], Null], metaclass=_MapClass):
     """A map with text keys and values of any DynamoDB type, nested as they come.
 
-    ``schema`` is a class that declares places of it by attributes, and maps in it by nested classes. Every write that
-    changes the map, or one of these places, is held to it: kinds, missing values, choices, lengths and validators
-    (``InvalidValue``). All other keys may hold anything. Nothing is converted, except that decimal numbers are written
-    and read with the places of their ``DecimalAttribute``. Nothing that is stored is checked.
+    ``schema`` is a class that declares elements by attributes, and nested maps by nested classes. Every write that
+    changes the map, or one of these elements, is validated against it: types, missing values, choices, lengths and
+    validators (``InvalidValue``). Other keys may contain anything. Values are not converted, except that decimal
+    numbers are written and read with the places of their ``DecimalAttribute``. Stored values are not validated.
 
     A subclass that declares attributes is a map class, as in PynamoDB: ``class Address(MapAttribute)``. A call with
     values of these, ``Address(city="Ulm")``, returns a value: a dict whose keys are also Python attributes. Another
@@ -234,10 +235,10 @@ class MapAttribute(DocumentAttribute[dict[str, Any], Null], metaclass=_MapClass)
 class ListAttribute(DocumentAttribute[list[Any], Null]):
     """A list with values of any DynamoDB type.
 
-    Elements that are maps can have a ``schema``, a class as ``MapAttribute`` takes it. Elements of one kind are
-    declared by an attribute, ``of=models.NumberAttribute()``, or by a map class, ``of=Address``. Every write that
-    changes the list, an element or a place in one is held to it. Decimal numbers get their places, as in a map.
-    Nothing that is stored is checked.
+    Elements that are maps can have a ``schema``, a class as in ``MapAttribute``. Elements of one type are declared by
+    an attribute, ``of=models.NumberAttribute()``, or by a map class, ``of=Address``. Every write that changes the list,
+    an element or a part of one is validated against it. Decimal numbers get their places, as in a map. Stored values
+    are not validated.
     """
 
     attr_type = "L"
@@ -259,7 +260,7 @@ class ListAttribute(DocumentAttribute[list[Any], Null]):
 
 
 class SetAttribute(Attribute[set[T], Absent]):
-    """What the three sets share; an empty set is not stored, since DynamoDB has none."""
+    """The base of the three sets; an empty set is not stored, because DynamoDB has none."""
 
     field_class = base.SetField
     document = True
@@ -300,7 +301,7 @@ class SetAttribute(Attribute[set[T], Absent]):
 
 
 class UnicodeSetAttribute(SetAttribute[str, Absent]):
-    """A set of texts."""
+    """A set of strings."""
 
     attr_type = "SS"
     expects = gettext_noop("a set of texts")

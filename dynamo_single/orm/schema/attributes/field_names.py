@@ -1,4 +1,4 @@
-"""What Django's fields and their options are called here, for those who write them out of habit.
+"""The replacements for Django's fields and their options, for users who write them out of habit.
 
 This module must not know attributes: it names them.
 """
@@ -19,7 +19,7 @@ _MADE = (
 )
 _KEPT = "models.PROTECT or models.CASCADE; anything else is for the delete() of the other model"
 
-#: Django's names, and what there is instead.
+#: Django's names, and their replacements.
 NAMES = {
     "AutoField": _MADE,
     "BigAutoField": _MADE,
@@ -65,7 +65,7 @@ NAMES = {
     "SET": _KEPT,
 }
 
-#: Options of Django's fields that no attribute takes, and what there is instead.
+#: Options of Django's fields that attributes do not support, and the alternatives.
 OPTIONS = {
     "db_collation": "DynamoDB compares bytes: a CanonicalAttribute(source=...) beside the text compares without case",
     "db_column": "attr_name=... is the name in the stored item",
@@ -86,7 +86,7 @@ OPTIONS = {
 
 
 def check_options(kind: str, options: Collection[str]) -> None:
-    """Refuse Django's options that no attribute takes; raises ``ConfigurationError`` with what there is instead."""
+    """Reject Django's options that attributes do not support; raise ``ConfigurationError`` with the alternative."""
     for name in options:
         if name in OPTIONS:
             raise ConfigurationError(f"{kind} does not take {name}: {OPTIONS[name]}.")

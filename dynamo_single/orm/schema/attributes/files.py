@@ -20,9 +20,9 @@ from dynamo_single.orm.schema.keys.values import gettext_noop
 class FileAttribute(Attribute[FieldFile]):
     """A file: the item holds its name, and ``storage`` the contents, as with Django's ``FileField``.
 
-    ``upload_to`` and ``storage`` as there. ``save()`` and ``create()`` put an uploaded file into the storage before the
-    item is written; nothing takes it out again, also if the write is refused. The name is found by ``exact``,
-    ``startswith`` and ``isnull``; it stands in no key.
+    ``upload_to`` and ``storage`` as there. ``save()`` and ``create()`` store an uploaded file before they write the
+    item; the file stays even if the write fails. The name supports ``exact``, ``startswith`` and ``isnull``; keys
+    cannot contain it.
     """
 
     attr_type = "S"
@@ -49,7 +49,7 @@ class FileAttribute(Attribute[FieldFile]):
         if instance is None or (isinstance(held, FieldFile) and held.instance is instance):
             return held
         if isinstance(held, FieldFile):
-            held.instance = instance  # of a copied object
+            held.instance = instance  # belongs to a copied object
             return held
         if isinstance(held, File):
             made = self.field.attr_class(instance, self.field, held.name)
@@ -66,14 +66,15 @@ class FileAttribute(Attribute[FieldFile]):
         instance.__dict__[self.name] = value
 
     def prepare(self, value: object) -> Any:
-        """The name; without one ``None``, or the empty text where ``blank=True`` and the attribute is not ``null``."""
+        """Return the name; without one ``None``, or the empty string if ``blank=True`` and the attribute is not
+        ``null``."""
         name = super().prepare(value)
         if name:
             return name
         return "" if self.field_options["blank"] and not self.null else None
 
     def clean(self, value: object) -> Any:
-        """The name of a file that is in the storage; another one is refused, so that no name leads nowhere."""
+        """Return the name of a stored file; reject other names, so that each name leads to a file."""
         if isinstance(value, str):
             return values.checked_text(value, path=self.name)
         if not isinstance(value, File):
@@ -112,6 +113,6 @@ class ImageAttribute(FileAttribute):
     def __set__(self, instance: object, value: object) -> None:
         had_one = instance.__dict__.get(self.name) is not None
         super().__set__(instance, value)
-        # Of a new object Django asks for the size after all attributes are set.
+        # Django reads the size of a new object after all attributes are set.
         if had_one:
             self.field.update_dimension_fields(instance, force=True)

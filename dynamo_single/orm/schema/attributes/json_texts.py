@@ -33,7 +33,7 @@ MAX_JSON_DEPTH = 200
 class JSONAttribute(Attribute[Any, Null]):
     """Any JSON value, stored as text; DynamoDB cannot look inside (a ``MapAttribute`` can be filtered by path).
 
-    Lists and dicts may be nested 200 levels deep; what is deeper is ``InvalidValue``.
+    Lists and dicts may have 200 levels of nesting; more raise ``InvalidValue``.
 
     Equal values have one text: keys are sorted, and numbers lose the zeros that add nothing to them. A save
     keeps the text of another program, such as PynamoDB's ``JSONAttribute``, until its value changes.
@@ -75,7 +75,8 @@ class JSONAttribute(Attribute[Any, Null]):
         return values.checked_text(text, path=self.name)
 
     def encoded(self, value: object, before: StoredValue | None = None) -> Encoded:
-        """Return a value, prepared and encoded: written once if it is as reading gives it, but for its numbers."""
+        """Return a value, prepared and encoded: encoded once if reading would return the same, apart from its
+        numbers."""
         if value is None or not are_plain(type(self), ENCODING):
             return super().encoded(value, before)
         with suppress(Exception):  # such as keys that cannot be sorted; errors are worded below

@@ -1,4 +1,4 @@
-"""What an attribute can be set to besides a value: an operation on what is stored, which DynamoDB carries out itself.
+"""The operations on stored values that an attribute can be set to; DynamoDB executes them.
 
 They are plain values; this module must not know attributes, models or requests.
 """
@@ -55,7 +55,7 @@ class RemoveFromSet(Operation):
 
 
 class Removal(Operation):
-    """Remove a value, or a key of a map: the one instance is ``REMOVE``."""
+    """Remove a value, or a key of a map: the only instance is ``REMOVE``."""
 
     __slots__ = ()
 

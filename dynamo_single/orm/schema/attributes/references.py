@@ -30,7 +30,7 @@ from dynamo_single.table import names
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
 
-    #: A model that is named by a text is ``Any``, unless it is given: ``ReferenceAttribute["Person"]("Person")``.
+    #: A model named by a string is ``Any``, unless you pass its type: ``ReferenceAttribute["Person"]("Person")``.
     M = TypeVarWithDefault("M", bound=models.Model, default=Any)
     #: As ``Null``; a model that is given lets ``null=True`` be given as well: ``["Person", Literal[True]]``.
     Nullable = TypeVarWithDefault("Nullable", Literal[True], Literal[False], default=Literal[False], covariant=True)
@@ -50,7 +50,7 @@ SQL_KEYS: dict[str, type[Attribute]] = {
 }
 
 
-#: What a deletion can do to what refers to an object, as Django names it.
+#: The effects of a deletion on referring objects, with Django's names.
 ON_DELETE: Final = (models.CASCADE, models.PROTECT, models.SET_NULL, models.SET_DEFAULT, models.DO_NOTHING)
 
 
@@ -66,20 +66,20 @@ def _given(to: Any, label: object, related_name: object, null: object, options: 
 class DelegatingAttribute(Attribute[T, Null]):
     """Prepares, stores and reads values as its ``target`` does, an attribute of this one's name."""
 
-    #: The attribute that it stands in for; a subclass finds it when it is first asked for.
+    #: The attribute that it represents; a subclass finds it on first access.
     target: Any
-    #: All that is found so, which a copy of the attribute looks up again.
+    #: The cached values, which a copy of the attribute looks up again.
     looked_up: ClassVar[tuple[str, ...]] = ("target",)
 
     def copy(self) -> Self:
-        """One whose target is looked up again."""
+        """Return a copy that looks up its target again."""
         duplicate = super().copy()
         for name in self.looked_up:
             duplicate.__dict__.pop(name, None)
         return duplicate
 
     def under_own_name(self, target: Attribute) -> Attribute:
-        """Return a copy of the attribute that this one stands in for, with this one's name and secrecy."""
+        """Return a copy of the target, with this attribute's name and secrecy."""
         duplicate = target.copy()
         duplicate.name, duplicate.secret = self.name, self.is_secret()
         return duplicate
@@ -96,34 +96,34 @@ class DelegatingAttribute(Attribute[T, Null]):
         return kind
 
     def prepare(self, value: object) -> Any:
-        """As the target does."""
+        """Prepare the value like the target."""
         return self.target.prepare(value)
 
     def operand(self, value: object) -> dict[str, object]:
-        """As the target compares it."""
+        """Return a comparison value like the target."""
         found: dict[str, object] = self.target.operand(value)
         return found
 
     def encode(self, value: object) -> Any:
-        """As the target stores it."""
+        """Encode the value like the target."""
         return self.target.encode(value)
 
     def decode(self, inner: object) -> Any:
-        """As the target reads it."""
+        """Decode the value like the target."""
         return self.target.decode(inner)
 
     def to_text(self, value: object) -> str:
-        """As the target's value reads."""
+        """Return the reader of the target's value."""
         text: str = self.target.to_text(value)
         return text
 
     def from_text(self, text: str) -> Any:
-        """As the target's value is read."""
+        """Return the compiled reader of the target's value."""
         return self.target.from_text(text)
 
 
 class RepeatedAttribute(DelegatingAttribute[T, Null]):
-    """One whose value lies elsewhere too: it is also rounded and compared as its ``target`` is."""
+    """An attribute whose value also exists elsewhere: it rounds and compares like its ``target``."""
 
     @property
     def rounds(self) -> bool:  # type: ignore[override]  # see attr_type
@@ -131,25 +131,25 @@ class RepeatedAttribute(DelegatingAttribute[T, Null]):
         return bool(self.target.rounds)
 
     def floor(self, value: object) -> object:
-        """As the target rounds."""
+        """Round like the target."""
         return self.target.floor(value)
 
     def prepare(self, value: object) -> Any:
-        """As the target does; a text that is translated only when it is asked for is one."""
+        """Return the target's description; a lazily translated string is allowed."""
         return super().prepare(str(value) if isinstance(value, Promise) else value)
 
     def lookup_value(self, value: object) -> object:
-        """As the target does."""
+        """Return the target's result."""
         return self.target.lookup_value(value)
 
 
 class ReferenceAttribute(DelegatingAttribute[M, Nullable]):
     """A reference to another object: ``company = ReferenceAttribute(Company)`` stores ``company_id``, its ``pk``.
 
-    To forms, the admin and ``select`` widgets it is a ``ForeignKey``. ``related_name`` as in Django. ``on_delete`` says
-    what a deletion of the other object does: ``CASCADE``, ``PROTECT``, ``SET_NULL``, ``SET_DEFAULT`` or ``DO_NOTHING``.
-    For all but the last, a key has to find the objects that refer to one: a Query for each such reference. The system
-    check ``E035`` reports a reference without an ``on_delete``, which deletes as ``Children`` alone decide.
+    To forms, the admin and ``select`` widgets it is a ``ForeignKey``. ``related_name`` as in Django. ``on_delete`` sets
+    the effect of deleting the other object: ``CASCADE``, ``PROTECT``, ``SET_NULL``, ``SET_DEFAULT`` or ``DO_NOTHING``.
+    All except the last need a key that finds the referring objects: a Query for each such reference. The system check
+    ``E035`` reports a reference without an ``on_delete``; its deletions depend on ``Children`` alone.
 
     With ``checked`` an object is created, or given another reference, only if the other object is there and not in the
     trash, which counts it: one transaction of two items, twice the units of each. Then ``on_delete`` holds exactly.
@@ -174,7 +174,7 @@ class ReferenceAttribute(DelegatingAttribute[M, Nullable]):
         if callable(second) and not isinstance(second, Promise):
             # Django's second argument, which would be a label here in silence.
             verbose_name, on_delete = None, second
-        #: Whether the declaration sets ``on_delete``, and what it has instead if it does not, for E035.
+        #: Whether the declaration sets ``on_delete``, and the replacement for E035 if it does not.
         self.says_on_delete = on_delete is not None
         self.declared = {} if self.says_on_delete else _given(to, verbose_name, related_name, null, options)
         if on_delete is None:
@@ -220,7 +220,7 @@ class ReferenceAttribute(DelegatingAttribute[M, Nullable]):
         return self.under_own_name(target)
 
     def origins(self) -> Iterator[tuple[Attribute, Path]]:
-        """Yield the attributes that the other model's ``pk`` is made of; those of a model in SQL are none."""
+        """Yield the attributes of the other model's ``pk``; none for an SQL model."""
         model = self.field.remote_field.model
         attributes = () if isinstance(model, str) else getattr(model, "_identity", ())
         yield from ((getattr(model, name), ()) for name in attributes)
@@ -241,26 +241,25 @@ class ReferenceAttribute(DelegatingAttribute[M, Nullable]):
 class OneToOneAttribute(ReferenceAttribute[M, Nullable]):
     """A reference to another object that no second object has: ``place = OneToOneAttribute(Place)``.
 
-    It is unique, and a claim holds it so, unless it is the whole primary key. The other side is one object:
-    ``place.restaurant``, by two GetItems, or by one where the place is the whole primary key; without one it is
-    ``RelatedObjectDoesNotExist``, as in Django.
+    It is unique, by a claim, unless it is the whole primary key. The other side is one object: ``place.restaurant``, by
+    two GetItems, or by one if the place is the whole primary key; without one it raises ``RelatedObjectDoesNotExist``,
+    as in Django.
     """
 
     field_class = OneToOneField
     one_to_one = True
 
 
-# The attribute that says who made an object, and whose context an object is made in.
-#
-# Who it is comes from the context and never from a value.
+# The attribute for an object's author, and the context that provides it.  The author always comes from the context,
+# never from a value.
 
-#: Gives the model and the ``pk`` of whoever acts in this context; called only when an object is made. The model is
-#: ``None`` where only the ``pk`` was given.
+#: Returns the model and the ``pk`` of the acting user in this context; called only when an object is created. The model
+#: is ``None`` if only the ``pk`` was given.
 author: ContextVar[Callable[[], tuple[Any, Any]] | None] = ContextVar("author", default=None)
 
 
 def current_author() -> tuple[Any, Any]:
-    """The model, if it is known, and the ``pk`` of whoever acts in this context; ``None`` if nobody does."""
+    """Return the model, if it is known, and the ``pk`` of the acting user in this context; ``None`` without one."""
     who = author.get()
     return (None, None) if who is None else who()
 
@@ -272,7 +271,8 @@ class AuthorField(base.ReferenceField):
     may_wait = True
 
     def _acting(self, model_instance: DynamoModel) -> Any:
-        """The ``pk`` of whoever acts; raises ``NotSupported`` for an object of another model than the author's."""
+        """Return the ``pk`` of the acting user; raise ``NotSupported`` for an object of another model than the
+        author's."""
         model, pk = current_author()
         wanted: Any = self.remote_field.model._meta.concrete_model
         if pk is not None and model is not None and not issubclass(model._meta.concrete_model, wanted):
@@ -284,7 +284,7 @@ class AuthorField(base.ReferenceField):
         return self.attribute.prepare(pk)
 
     def pre_save(self, model_instance: Any, add: bool) -> Any:
-        """The user of the context, for a new object; raises ``NotSupported`` if somebody else was set by hand."""
+        """Return the context's user for a new object; raise ``NotSupported`` if another was set manually."""
         given = model_instance.__dict__.get(self.attname)
         if not add:
             return given
@@ -302,7 +302,7 @@ class AuthorField(base.ReferenceField):
 
 
 class AuthorAttribute(ReferenceAttribute[Any, Literal[True]]):
-    """Who made an object, by CurrentUserMiddleware or ``acting_as()``; set once, on every creation path.
+    """The author of an object, by CurrentUserMiddleware or ``acting_as()``; set once, on every creation path.
 
     It is one of ``AUTH_USER_MODEL``, unless ``to`` names another model, which need not be in DynamoDB.
     """
@@ -323,18 +323,16 @@ class AuthorAttribute(ReferenceAttribute[Any, Literal[True]]):
         )
 
 
-# Attributes that follow from other objects: a value that is copied along a reference, and how many children there
-# are.
-#
-# Both are kept by every way to write and never set.
+# Attributes that depend on other objects: a value copied along a reference, and the number of children.  Every write
+# path maintains both; they are never set.
 
 
 class CopiedAttribute(RepeatedAttribute[Any]):
     """An attribute of the object that a reference leads to: ``username = CopiedAttribute("user", "username")``.
 
-    It has the source's type and can stand in the keys of indexes. Creating an object, or changing its reference, reads
-    the source by one GetItem; the transaction holds only if the source still has that value. When the source's value
-    changes, its copies are found by a key and follow in the same transaction, or in batches where they do not fit.
+    It has the source's type and can be used in the keys of indexes. Creating an object, or changing its reference,
+    reads the source by one GetItem; the transaction is conditional on the source's value. When the source's value
+    changes, a key finds its copies. They are updated in the same transaction, or in batches if they do not fit.
 
     A change that more than ``max_holders`` objects would have to follow is refused (``TooManyHolders``), or with
     ``beyond="job"`` written by itself with a mark: the copies follow when ``manage.py dynamo_rebuild`` is run.
@@ -376,7 +374,7 @@ class CopiedAttribute(RepeatedAttribute[Any]):
 
     @cached_property
     def reference_field(self) -> Any:
-        """The reference that leads to the source, or ``None`` if the model has none of that name."""
+        """The reference to the source, or ``None`` if the model has none of that name."""
         found = (
             field
             for field in self.field.model._meta.concrete_fields
@@ -399,7 +397,7 @@ class CopiedAttribute(RepeatedAttribute[Any]):
 
     @cached_property
     def source(self) -> Attribute:
-        """The attribute that is copied; raises ``ConfigurationError`` for one that cannot be."""
+        """The copied attribute; raises ``ConfigurationError`` for an unsupported one."""
         label = self.field.model._meta.label
         if self.reference_field is None:
             raise ConfigurationError(
@@ -442,17 +440,17 @@ class CopiedAttribute(RepeatedAttribute[Any]):
 
     @property
     def expects(self) -> str:  # type: ignore[override]  # see attr_type
-        """What the source takes."""
+        """The values that the source accepts."""
         expects: str = self.target.expects
         return expects
 
 
 class CounterAttribute(IntegerAttribute):
-    """How many live children there are: ``member_count = CounterAttribute("members")`` beside ``members = Children()``.
+    """The number of live children: ``member_count = CounterAttribute("members")`` with ``members = Children()``.
 
-    With ``condition=Q(status="open")`` it counts those of them that meet it, by their own attributes. It changes in the
-    transaction that creates, deletes, restores or moves a child, or changes what the condition asks of, and never
-    otherwise; an object that is held in memory shows it as it was read. It cannot stand in a key.
+    With ``condition=Q(status="open")`` it counts only the children that meet it, by their own attributes. It changes
+    only in the transaction that creates, deletes, restores or moves a child, or changes an attribute of the condition;
+    an object in memory shows the number as it was read. Keys cannot contain it.
     """
 
     computed = True

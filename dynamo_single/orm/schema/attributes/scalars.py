@@ -35,7 +35,7 @@ _WIDE = Context(prec=_ANY_DIGITS, traps=[InvalidOperation])
 
 
 class UnicodeAttribute(Attribute[str, Null]):
-    """Text. ``multiline=True`` gives a text area in forms."""
+    """A string. ``multiline=True`` uses a text area in forms."""
 
     attr_type = "S"
     key_kind = "text"
@@ -54,7 +54,7 @@ class UnicodeAttribute(Attribute[str, Null]):
         self.multiline = multiline
 
     def make_field(self) -> ModelField:
-        """A one-line or a long text field."""
+        """Return a one-line or a long text field."""
         return (base.LongTextField if self.multiline else self.field_class)(**self.field_options)
 
     def clean(self, value: object) -> str:
@@ -74,7 +74,7 @@ class UnicodeAttribute(Attribute[str, Null]):
         return super().to_text(value)
 
 
-#: The methods beside ``clean`` that may change or refuse a text.
+#: The methods other than ``clean`` that may change or reject a string.
 _DECIDING_TEXT = ("prepare", "encode", "to_attribute_value", "operand")
 
 
@@ -94,10 +94,9 @@ class EmailAttribute(UnicodeAttribute[Null]):
 class IdAttribute(UnicodeAttribute[Null]):
     """An identifier that the app makes on creation: ``<prefix>-<uuid>``, or a bare UUID without a prefix.
 
-    ``uuid_version`` 4 is random; 1 holds the time and a random number of the process, as the record schema of
-    docs/how-to has it. With
-    ``kind="nanoid"`` it has 21 random letters, digits, ``_`` and ``-`` in the place of a UUID: 126 bits. With
-    ``kind="ulid"`` it has a ULID, which sorts by when it was made; ``first_at()`` gives bounds for that.
+    ``uuid_version`` 4 is random; 1 contains the time and a random number of the process, as in the record schema of
+    docs/how-to. With ``kind="nanoid"`` it has 21 random letters, digits, ``_`` and ``-`` instead of a UUID: 126 bits.
+    With ``kind="ulid"`` it has a ULID, which sorts by its creation time; ``first_at()`` returns bounds for that.
     """
 
     def __init__(
@@ -136,10 +135,10 @@ class IdAttribute(UnicodeAttribute[Null]):
         return self._prefixed(identifier)
 
     def first_at(self, moment: datetime.datetime) -> str:
-        """The least identifier of the kind ``"ulid"`` that can be made from a moment on, for ``__gte`` and ``__lt``.
+        """Return the smallest identifier of the kind ``"ulid"`` for a datetime, for ``__gte`` and ``__lt``.
 
-        Sends nothing. Raises ``NotSupported`` for other kinds, whose identifiers say nothing of when they were made,
-        and ``InvalidValue`` for what is no moment since 1970.
+        Does not send a request. Raises ``NotSupported`` for other kinds, whose identifiers do not contain their
+        creation time, and ``InvalidValue`` for values other than datetimes since 1970.
         """
         if self.kind != "ulid":
             raise NotSupported(
@@ -245,8 +244,8 @@ class DecimalAttribute(_NumericAttribute[Decimal, Null]):
     """An exact decimal number of up to 38 digits.
 
     With ``decimal_places`` a value has that many wherever it is stored and read: it is rounded half to even, as Django
-    does on SQLite. One that has more than ``max_digits`` digits then raises ``TooManyDigits``, which is Django's
-    ``decimal.InvalidOperation``. Forms and validation refuse both before that. A lookup's value is not rounded.
+    does on SQLite. More than ``max_digits`` digits then raise ``TooManyDigits``, which is Django's
+    ``decimal.InvalidOperation``. Forms and validation reject both before that. A lookup's value is not rounded.
     https://docs.djangoproject.com/en/stable/ref/models/fields/#decimalfield
     """
 
@@ -284,7 +283,7 @@ class DecimalAttribute(_NumericAttribute[Decimal, Null]):
         return number
 
     def lookup_value(self, value: object) -> object:
-        """The number with all of its places, which lie between those that can be stored."""
+        """Return the number with all of its places, which may be between two storable numbers."""
         if value is None:
             return None
         with self.refusing(value):
@@ -381,7 +380,7 @@ class BooleanAttribute(Attribute[bool, Null]):
         self.store_as(stored_as, {"number": _BooleanNumber})
 
     def clean(self, value: object) -> bool:
-        """What Django's ``BooleanField`` takes: booleans, 1 and 0, and their texts."""
+        """Return the value for input of Django's ``BooleanField``: booleans, 1 and 0, and their strings."""
         texts = {
             "True": True,
             "true": True,
@@ -453,7 +452,7 @@ class BinaryAttribute(Attribute[bytes, Null]):
         return bytes(value)
 
     def decode(self, inner: Any) -> bytes:
-        """From what the client gives for binary."""
+        """Return bytes from the client's binary value."""
         return bytes(inner)
 
 
@@ -471,14 +470,12 @@ class _Base64Binary(Attribute[bytes, Null]):
         return base64.b64decode(bytes(inner), validate=True)
 
 
-# Attributes of texts of a certain form, which Django validates: slugs, addresses of pages and of computers.
-#
-# ``save()`` takes any text for them, as Django's fields do; forms and ``full_clean()`` take what Django's validators
-# do.
+# Attributes of strings with a format that Django validates: slugs, URLs and IP addresses.  ``save()`` accepts any
+# string for them, as Django's fields do; forms and ``full_clean()`` apply Django's validators.
 
 
 class SlugAttribute(UnicodeAttribute[Null]):
-    """A short text for addresses, validated as Django's ``SlugField`` does; 50 characters unless ``max_length`` says.
+    """A short string for URLs, validated as Django's ``SlugField`` does; 50 characters by default (``max_length``).
 
     ``allow_unicode=True`` takes letters of all scripts.
     """
@@ -498,7 +495,7 @@ class SlugAttribute(UnicodeAttribute[Null]):
 
 
 class URLAttribute(UnicodeAttribute[Null]):
-    """The address of a page, validated as Django's ``URLField`` does; 200 characters unless ``max_length`` says."""
+    """A URL, validated as Django's ``URLField`` does; 200 characters by default (``max_length``)."""
 
     field_class = simple.URLField
 
@@ -506,8 +503,8 @@ class URLAttribute(UnicodeAttribute[Null]):
 class IPAddressAttribute(UnicodeAttribute[Null]):
     """An IPv4 or IPv6 address as text, validated as Django's ``GenericIPAddressField`` does.
 
-    ``protocol`` is ``both``, ``IPv4`` or ``IPv6``; ``unpack_ipv4=True`` makes ``10.0.0.1`` of ``::ffff:10.0.0.1``. An
-    IPv6 address is stored in its shortest form. Addresses sort as texts: ``10.0.0.10`` is below ``10.0.0.9``.
+    ``protocol`` is ``both``, ``IPv4`` or ``IPv6``; ``unpack_ipv4=True`` converts ``::ffff:10.0.0.1`` to ``10.0.0.1``.
+    An IPv6 address is stored in its shortest form. Addresses sort as strings: ``10.0.0.10`` is below ``10.0.0.9``.
     """
 
     expects = gettext_noop("an IP address")
@@ -524,15 +521,15 @@ class IPAddressAttribute(UnicodeAttribute[Null]):
     ) -> None:
         super().__init__(verbose_name, **options | {"null": null})
         self.field_options |= {"protocol": protocol, "unpack_ipv4": unpack_ipv4}
-        #: Knows the one form of an address.
+        #: Normalizes an address.
         self.reader: Any = models.GenericIPAddressField(unpack_ipv4=unpack_ipv4)
 
     def stored_options(self) -> dict[str, object]:
-        """What decides the one form of an address."""
+        """Return the options that affect the normal form of an address."""
         return {"unpack_ipv4": True} if self.field_options["unpack_ipv4"] else {}
 
     def prepare(self, value: object) -> str | None:
-        """As Django stores it: what is empty is no address."""
+        """Normalize the value like Django, which treats an empty string as no address."""
         return None if value == "" else super().prepare(value)
 
     def clean(self, value: object) -> str:
@@ -548,15 +545,15 @@ class IPAddressAttribute(UnicodeAttribute[Null]):
             return text  # the start of one, to be looked for; what is saved is validated by forms
 
 
-# The attribute that counts the writes of an object, by which a writer notices another one.
+# The attribute that counts the writes of an object, to detect concurrent writes.
 
 
 class VersionAttribute(IntegerAttribute[Literal[True]]):
     """How often the object was written: 1 on creation, one more with each write, never set by hand.
 
-    Saving or deleting an object that was read before another's write is ``StaleObject``. An object that is older than
-    the attribute has none (``None``) until it is written. PynamoDB's ``VersionAttribute`` under the same ``attr_name``
-    counts in the same way, so that each program notices the other's writes.
+    Saving or deleting an object that another process has written since it was read raises ``StaleObject``. An object
+    that is older than the attribute has none (``None``) until it is written. PynamoDB's ``VersionAttribute`` under the
+    same ``attr_name`` counts in the same way, so that each program detects the other's writes.
     """
 
     computed = True
@@ -570,5 +567,5 @@ class VersionAttribute(IntegerAttribute[Literal[True]]):
         super().__init__(verbose_name, null=True, editable=False, help_text=help_text, attr_name=attr_name)
 
     def next_after(self, version: Any) -> int:
-        """The version of an object that is written once more."""
+        """Return the version for the next write of an object."""
         return int(version or 0) + 1

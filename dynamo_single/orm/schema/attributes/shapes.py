@@ -1,4 +1,4 @@
-"""What models declare of the values inside maps and lists: the attributes of keys and of elements.
+"""The declarations of values inside maps and lists: the attributes of keys and of elements.
 
 A shape validates values. It changes only decimal numbers, which get their places, and the maps of map classes. This
 module does not depend on the attributes that contain documents.
@@ -35,7 +35,7 @@ from dynamo_single.orm.schema.keys.values import expecting, shown, words_at
 class Shape:
     """The declared places of one map; all others may hold anything, and stay as they are.
 
-    A nested class is a map with places of its own; one that is absent is as an empty one.
+    A nested class is a map with its own elements; a missing one is treated as empty.
     """
 
     #: The class of the map's values, if a map class declares the places.
@@ -51,7 +51,7 @@ class Shape:
         if not self.members:
             raise ConfigurationError(f"{declared.__qualname__} declares no places: give it attributes.")
         self.has_decimals: bool = any(map(_has_decimals, self.members.values()))
-        #: The stored names of keys by their Python names, where the two differ.
+        #: The stored names of keys by their Python names, if they differ.
         self.renamed = {
             each.name: stored
             for stored, each in self.members.items()
@@ -86,8 +86,8 @@ class Shape:
         return (first, *_stored_steps(self.members.get(str(first)), steps[1:]))
 
     def check(self, value: object, said: str) -> None:
-        """Raise ``InvalidValue`` for the first place that holds what it may not, ``MissingValue`` for one that lacks
-        what it needs; ``said`` is what messages call the map."""
+        """Raise ``InvalidValue`` for the first invalid element, ``MissingValue`` for one without a required value;
+        ``said`` names the map in messages."""
         if not isinstance(value, Mapping):
             given = MASK if self.has_secrets() or is_secret_name(said) else shown(value)
             message = f"{said} is a map, and cannot be {type(value).__name__} {given}."
@@ -96,13 +96,14 @@ class Shape:
             _check(member, value.get(name), f"{said}__{name}")
 
     def check_at(self, steps: Steps, value: object, said: str) -> None:
-        """The same of a value for a place inside the map; what was declared of no place may be anything."""
+        """Validate a value for a path inside the map; undeclared paths accept any value."""
         member = self.at(steps, said)
         if member is not None:
             _check(member, value, said)
 
     def at(self, steps: Steps, said: str) -> Attribute | Shape | None:
-        """What is declared of a place; ``None`` for nothing. Raises ``InvalidValue`` for a place inside of a value."""
+        """Return the declaration of a path; ``None`` without one. Raise ``InvalidValue`` for a path inside of a
+        value."""
         if not steps:
             return self
         return _within(self.members.get(self.renamed.get(str(steps[0]), str(steps[0]))), steps[1:], said)
@@ -117,7 +118,7 @@ class Shape:
 
 
 class Elements:
-    """What is declared of each element of one list: the same attribute, or a map with declared places.
+    """The declaration of each element of a list: one attribute, or a map with declared elements.
 
     ``schema`` is the class of such a map, ``of`` an attribute; one of the two is given.
     """
@@ -174,7 +175,7 @@ class Elements:
             self._check(each, f"{said}__{number}")
 
     def check_at(self, steps: Steps, value: object, said: str) -> None:
-        """The same of a value for an element, or for a place inside of one."""
+        """Validate a value for an element, or for a path inside of one."""
         if len(steps) == 1 and isinstance(steps[0], int):
             self._check(value, said)
             return
@@ -183,7 +184,7 @@ class Elements:
             _check(member, value, said)
 
     def at(self, steps: Steps, said: str) -> Attribute | Shape | None:
-        """What is declared of an element, or of a place inside of one; ``None`` for nothing.
+        """Return the declaration of an element, or of a path inside of one; ``None`` without one.
 
         Raises ``InvalidValue`` for a place inside of a value, and for one of a list that is no number.
         """
@@ -275,7 +276,7 @@ def hidden_value_errors(is_secret: bool, said: str) -> Iterator[None]:
 
 
 def is_element(steps: Steps) -> bool:
-    """Whether a place is an element of a list: without it, the others close up, and nothing is missing."""
+    """Return whether a path is an element of a list: after its removal the others close up without a gap."""
     return bool(steps) and isinstance(steps[-1], int)
 
 
@@ -301,7 +302,7 @@ def _within(member: Attribute | Shape | None, steps: Steps, said: str) -> Attrib
 
 
 def sums_stay_right(member: Attribute | Shape | None) -> bool:
-    """Whether any number may stand in a place, so that DynamoDB may compute it."""
+    """Return whether a path accepts any number, so that DynamoDB may compute it."""
     if not isinstance(member, Attribute):
         return member is None
     options = member.field_options
@@ -403,7 +404,7 @@ def _check_member(member: Attribute, value: object, said: str) -> None:
         return  # as save() accepts it of an attribute of a model
     try:
         prepared = _unrounded(member, value)
-        # What is inside was looked at above, where messages know the whole path.
+        # The nested values were validated above, with their whole path for messages.
         (member.field.validate if within is None else partial(Field.validate, member.field))(prepared, None)
         member.field.run_validators(prepared)
     except ValidationError as error:
@@ -419,7 +420,7 @@ def _unrounded(attribute: Attribute, value: object) -> Any:
 
 
 def _is_stored_alike(attribute: Attribute, value: object, said: str) -> bool:
-    """Whether a document holds the value as the attribute would: a date lies in it as the text that it is stored as."""
+    """Return whether a document contains the value as the attribute stores it: a date, for example, is a string."""
     given = values.to_attribute_value(value, path=said)
     try:
         if member_of_map_class(attribute) and not isinstance(attribute, DecimalAttribute):
