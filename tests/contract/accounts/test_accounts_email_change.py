@@ -72,7 +72,7 @@ def test_a_taken_address_is_not_told_here_either(mike: User, client: Client, mai
     User.objects.create_user("Holder", "holder@example.com", PASSWORD)
     assert change(client, "HOLDER@example.com").url == "/accounts/email_change/done/"
     assert [mail.to for mail in mailoutbox] == [["holder@example.com"]]
-    assert "It has one already" in mailoutbox[0].body
+    assert "It already has an account" in mailoutbox[0].body
 
 
 def test_an_address_that_somebody_took_meanwhile(mike: User, client: Client, mailoutbox: Any) -> None:

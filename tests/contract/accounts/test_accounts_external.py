@@ -294,8 +294,8 @@ def test_a_user_has_some_accounts_and_no_more(john: User) -> None:
         ("work", {"sub": "1"}, "These claims are from None"),
         ("google", {"iss": "accounts.google.com"}, "have no sub"),
         ("google", {"iss": "accounts.google.com", "sub": ""}, "have no sub"),
-        ("github", {"sub": "1"}, "Nobody logs in with 'github'"),
-        ("email", {"sub": "1"}, "Nobody logs in with 'email'"),
+        ("github", {"sub": "1"}, "Logins with 'github' are disabled"),
+        ("email", {"sub": "1"}, "Logins with 'email' are disabled"),
     ],
 )
 def test_claims_of_others_are_refused(name: str, claims: dict[str, Any], said: str) -> None:

@@ -88,7 +88,7 @@ def test_a_models_permissions(base: Any, options: dict[str, Any], expected: list
             "delete_parcel": "Can delete parcel",
             "view_parcel": "Can view parcel",
             "restore_parcel": "Can restore parcel",
-            "hard_delete_parcel": "Can delete parcel for good",
+            "hard_delete_parcel": "Can delete parcel permanently",
             "ship": "Can ship",
         }
     else:

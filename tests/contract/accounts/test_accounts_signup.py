@@ -101,7 +101,7 @@ def test_a_taken_address_is_not_told(client: Client, mailoutbox: Any, sent: Sent
     assert (answer.status_code, answer.url) == (new.status_code, new.url)
     assert operations(sent)[:4] == ["GetItem", *MAIL, "TransactWriteItems"]
     assert [mail.to for mail in mailoutbox] == [["user1@example.com"]]
-    assert "It has one already" in mailoutbox[0].body
+    assert "It already has an account" in mailoutbox[0].body
     assert "http://testserver/accounts/password_reset/" in mailoutbox[0].body
     assert [key for key in stored(table) if key in before] == before
     assert not [key for key in stored(table) if "MIKE" in str(key).upper()]
