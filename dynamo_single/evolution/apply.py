@@ -238,8 +238,6 @@ def _record(
 
     # A change that is reverted in its phase stays there, but what a stopped run sends late must not arrive afterwards.
     after = knowledge.change(step.table, changed, moves=is_reverted and is_open)
-    if is_reverted and is_open:
-        this.bumped[step.table.name, after.moved] = knowledge.served_time(step.table)
     if not step.table.replaced:
         # Also by a run without items to change: a process that begins before it is measured has no fence.
         drive.measure_fence(step.table, after, this)

@@ -7,7 +7,6 @@ of, and a pass has one operator.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -250,8 +249,7 @@ def _turn(table: Table, turned: Sequence[OpenChange], this: Run) -> None:
         return state
 
     # A bump: what the ended command sent late must not arrive after the next pass.
-    after = knowledge.change(table, forwards, moves=True)
-    this.bumped[table.name, after.moved] = knowledge.served_time(table)
+    knowledge.change(table, forwards, moves=True)
 
 
 def measure_fence(table: Table, state: TableState, this: Run) -> None:
@@ -273,13 +271,9 @@ def measure_fence(table: Table, state: TableState, this: Run) -> None:
 
 def _is_settled(table: Table, state: TableState, this: Run) -> bool:
     """Wait until everybody goes by the last bump; return ``False`` if that takes time and the run must not wait."""
-    if not state.moved:
-        return True
-    # The bump of an earlier run was dated, so that it happened within a lease after it was prepared.
-    starts = this.bumped.get((table.name, state.moved), state.moved_at + knowledge.lease_of(table, state))
-    if table.replaced:
+    if not state.moved or table.replaced:
         return True  # a test table has no other processes
-    barrier = Barrier(table, state, state.moved, starts)
+    barrier = Barrier(table, state, state.moved, knowledge.bumped_by(table, state))
     return barrier.wait(this.say, this.wait, forced=this.forced, waits=this.waits)
 
 
@@ -350,9 +344,7 @@ def _bump(table: Table, moved: Sequence[_Moving], this: Run) -> None:
             state = _moved_on(state, each)
         return state
 
-    after = knowledge.change(table, bumped, moves=moves)
-    if moves:
-        this.bumped[table.name, after.moved] = time.time() if table.replaced else knowledge.served_time(table)
+    knowledge.change(table, bumped, moves=moves)
     for each in moved:
         if each.following is None or _ends_at(each, each.following):
             each.step.delete_checkpoints()

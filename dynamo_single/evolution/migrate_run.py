@@ -46,9 +46,8 @@ class Run:
     added: set[tuple[str, str]] = field(default_factory=set)
     #: The operations that this run has announced, by the name of the migration and the number there.
     announced: dict[tuple[str, int], Any] = field(default_factory=dict)
-    #: The tables whose endpoint this run has measured, and the server's time of its bumps, by table and revision.
+    #: The tables whose endpoint this run has measured.
     measured: set[str] = field(default_factory=set)
-    bumped: dict[tuple[str, int], float] = field(default_factory=dict)
     _estimated: set[str] = field(default_factory=set)
     _said: float = 0.0
 

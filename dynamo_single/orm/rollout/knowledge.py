@@ -331,13 +331,18 @@ def own_process(table: Table) -> str:
     return "" if known is None or known.presence is None else known.presence.key
 
 
-#: The server's time when this process last changed what a table says.
-_written_at: dict[Table, float] = {}
+#: The last bump of this process in each table: its revision, and the server's time in the response.
+_bumps: dict[Table, tuple[int, float]] = {}
 
 
-def served_time(table: Table) -> float:
-    """Return the server's time when this process last changed what a table says, in epoch seconds."""
-    return _written_at.get(table, time.time())
+def bumped_by(table: Table, state: TableState) -> float:
+    """Return the server's time, in epoch seconds, by which a table had its last bump.
+
+    The request of another process was dated, so that it was executed within a lease after its preparation.
+    """
+    revision, served = _bumps.get(table, (0, 0.0))
+    is_own = revision == state.moved and served >= state.moved_at
+    return served if is_own else state.moved_at + lease_of(table, state)
 
 
 def server_time(table: Table) -> float:
@@ -525,7 +530,8 @@ def change(table: Table, work: Callable[[TableState], TableState], *, moves: boo
             continue
         except BeginAgain:
             continue  # this process was stopped since it read the state, and nothing was written
-        _written_at[table] = time.time() if written_at is None else written_at
+        if after.moved == after.revision:
+            _bumps[table] = after.revision, time.time() if written_at is None else written_at
         stale()
         return after
     raise Conflict(f"What {table.name} says of its items is being changed by other processes all the time; try again.")
