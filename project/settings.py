@@ -40,8 +40,8 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "dynamo_single",
     "project.site",  # before the accounts, whose pages it gives its own frame
-    "dynamo_single.contrib.accounts",
     "accounts",
+    "dynamo_single.contrib.accounts",
     "project.directory",
     "project.records",
     "project.service",

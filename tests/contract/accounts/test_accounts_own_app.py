@@ -67,6 +67,7 @@ django.setup()
 from django.apps import apps
 from django.contrib.auth import authenticate
 from django.core.management import call_command
+from django.template.loader import get_template
 from django.test import RequestFactory
 
 for line in sys.argv[1:]:
@@ -78,6 +79,7 @@ typed = {"Ann": "a-good-password", "more@example.com": "a-good-password", "+1555
 counters = [apps.get_model("accounts", name) for name in ("LoginFailures", "MailsAsked")]
 print(json.dumps({
     "module": User.__module__,
+    "page": get_template("accounts/base.html").origin.name,
     "authenticated": [authenticate(request, username=key, password=typed[key]) == ann for key in typed],
     "identity": User.objects.get_by_identity("google", "1234") == ann,
     "logins": sorted(ann.logins.values_list("kind", flat=True)),
@@ -153,14 +155,16 @@ def project(tmp_path: Path, table: Table) -> Project:
     return Project(tmp_path, table)
 
 
-READY = "dynamo_single.contrib.accounts,dynamo_single.contrib.accounts.ready"
-OWN = "dynamo_single.contrib.accounts,accounts"
+READY = "dynamo_single.contrib.accounts.ready,dynamo_single.contrib.accounts"
+OWN = "accounts,dynamo_single.contrib.accounts"
 
 
 def test_ready_app_reads_stored_items(project: Project) -> None:
     """Before ``migrate`` and after it, with the models of the package."""
+    page = "installed/dynamo_single/contrib/accounts/templates/accounts/base.html"
+    found = {**FOUND, "module": "dynamo_single.contrib.accounts.ready.models", "page": str(project.folder / page)}
     for commands in ([], ["check --database=default --fail-level=WARNING", "migrate", "dynamo_verify"]):
-        assert project.read(READY, *commands) == FOUND | {"module": "dynamo_single.contrib.accounts.ready.models"}
+        assert project.read(READY, *commands) == found
 
 
 def test_own_app_takes_over_stored_items(project: Project) -> None:
@@ -169,7 +173,10 @@ def test_own_app_takes_over_stored_items(project: Project) -> None:
         project.run(READY, "-m", "django", "makemigrations", "accounts")
     project.run(READY, "-m", "django", "startapp", "accounts")
     project.write_page()
-    found = FOUND | {"module": "accounts.models"}
+    page = project.folder / "accounts" / "templates" / "accounts" / "base.html"
+    page.parent.mkdir(parents=True)
+    page.touch()
+    found = {**FOUND, "module": "accounts.models", "page": str(page)}
     assert project.read(OWN) == found
     assert "Add model User, stored as User" in project.run(OWN, "-m", "django", "makemigrations", "accounts")
     assert project.read(OWN, "migrate --fake-initial", "dynamo_verify", "makemigrations --check") == found
