@@ -39,6 +39,7 @@ from dynamo_single.orm.schema import attributes, registry
 from dynamo_single.orm.schema.attributes import field_names
 from dynamo_single.orm.schema.attributes.shapes import Elements, Shape
 from dynamo_single.orm.schema.fields.base import DynamoField
+from dynamo_single.orm.schema.fingerprints import form_of
 from dynamo_single.orm.schema.references import Children, declared_children
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
@@ -244,6 +245,13 @@ def _check_cascade(model: type[DynamoModel], children: Children) -> Iterator[Err
     if own and other and model._options.purge_after is not None and layout.expires is None:
         text = f"{name}: {parent} is purged by Meta.purge_after, and {label} would stay in the trash."
         yield _error(model, "E014", text, f"Set {short}.Meta.purge_after too, or set Children(..., cascade=False).")
+    if own and other and _form_of_trash(model) != _form_of_trash(child):
+        text = f"{name}: {parent} and {label} store deleted_at in different forms, but share its value in the trash."
+        yield _error(model, "E014", text, "Declare deleted_at with the same stored_as in both.")
+
+
+def _form_of_trash(model: type[DynamoModel]) -> object:
+    return form_of(registry.attributes_of(model)[registry.DELETED_AT])
 
 
 def _check_copies(model: type[DynamoModel]) -> Iterator[Error]:

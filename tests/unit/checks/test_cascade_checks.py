@@ -101,6 +101,15 @@ def test_children_that_can_go_along_or_need_not_are_fine(options: dict[str, Any]
             "children: Mother is purged by Meta.purge_after, and catalog.Daughter would stay in the trash.",
         ),
         (
+            {
+                "keys": BY_MOTHER,
+                "deleted_at": models.TimestampAttribute(stored_as="iso", null=True, attr_name="deletedAt"),
+                "cascade": True,
+            },
+            "children: Mother and catalog.Daughter store deleted_at in different forms, but share its value in the "
+            "trash.",
+        ),
+        (
             {"keys": BY_MOTHER, "child_options": {"table": "kinds"}, "cascade": True},
             "children: catalog.Daughter is in another table, and cannot be deleted in one transaction with its parent.",
         ),
