@@ -13,6 +13,7 @@ from dynamo_single.conf.shapes import OWN
 from dynamo_single.contrib.inspection import describing, names, sample, samples, source
 from dynamo_single.exceptions import TableNotFound
 from dynamo_single.management.base import TableCommand
+from dynamo_single.setting_values import ENDPOINT
 from dynamo_single.table.table import Table, table_at
 
 #: The most items that ``--items`` takes.
@@ -82,10 +83,16 @@ class Command(TableCommand):
 
 def _settings(settings: TableSettings, options: dict[str, Any]) -> TableSettings:
     """Return the settings of the inspected table, whose keys are read under their own names."""
+    read, allowed = ENDPOINT
+    try:
+        endpoint = read(options["endpoint"])
+    except ValueError as error:
+        # The message does not repeat the address, which may contain a secret.
+        raise CommandError(f"--endpoint must be {allowed.removeprefix('None or ')}.") from error
     return replace(
         settings,
         table_name=options["table"] or settings.table_name,
-        endpoint_url=options["endpoint"] or settings.endpoint_url,
+        endpoint_url=endpoint or settings.endpoint_url,
         region=options["region"] or settings.region,
         shape=OWN,
     )

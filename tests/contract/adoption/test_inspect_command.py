@@ -104,6 +104,14 @@ def test_endpoint_and_region_replace_the_alias(orders: OtherTable) -> None:
     assert '"REGION": "eu-west-1"' in text
 
 
+@pytest.mark.parametrize("address", ["localhost:8000", "ftp://localhost", "http://user:password@localhost:8000"])
+def test_wrong_endpoint_is_not_repeated(table: Table, address: str) -> None:
+    """An address may contain a password, and the output would contain the address."""
+    with pytest.raises(CommandError, match="--endpoint must be an address such as") as raised:
+        inspected("orders", "--endpoint", address)
+    assert address not in str(raised.value)
+
+
 def test_missing_right_for_the_time_to_live_is_reported(orders: OtherTable) -> None:
     """The rest of the description does not depend on it."""
 
