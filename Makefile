@@ -27,7 +27,7 @@ define beside_checks
 	rm $$said; exit $$status
 endef
 
-.PHONY: help run test test-fast test-browser test-deep test-migrations test-transports test-versions test-wheel test-packages test-django screenshots docs bench bench-full bench-partition bench-shards bench-walks bench-tests bench-backfill bench-cpu check lint format install install-dev
+.PHONY: help run test test-fast test-browser test-deep test-migrations test-transports test-versions test-wheel test-packages test-django screenshots docs site bench bench-full bench-partition bench-shards bench-walks bench-tests bench-backfill bench-cpu check lint format install install-dev
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -76,6 +76,9 @@ test-django: node_modules/installed ## run Django's own tests against our models
 
 docs: install-dev ## run every example of README and docs/, and compare the reference with the code
 	@$(BIN)/pytest -q -n 2 tests/docs
+
+site: .venv-docs/installed ## build the documentation as a site, with links checked (var/site/html)
+	@.venv-docs/bin/python docs/site/build.py
 
 bench: .venv/installed-bench ## measure the app against other clients, the floor and SQLite (ten minutes)
 	@$(BIN)/python -m benchmarks.all
@@ -149,6 +152,12 @@ install-dev:
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.txt "$$peer" \
 			|| echo "Left out: $$peer does not install here."; \
 	done
+	@touch $@
+
+.venv-docs/installed: docs/site/requirements.txt tests/requirements.txt requirements.txt
+	@echo "Installing Sphinx"
+	@$(PYTHON) -m venv .venv-docs
+	@.venv-docs/bin/python -m pip install --quiet --no-compile --disable-pip-version-check -r $<
 	@touch $@
 
 .venv-packages/installed: tests/packages/requirements.txt tests/requirements.txt requirements.txt

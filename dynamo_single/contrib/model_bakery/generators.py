@@ -8,7 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
-from django.utils import timezone
+from dynamo_single import clock
 
 #: The length of a text whose attribute has no bound.
 LENGTH: Final = 20
@@ -46,8 +46,8 @@ def decimal(max_digits: int | None, decimal_places: int | None) -> Decimal:
 
 
 def moment() -> datetime:
-    """Return the present, to the millisecond that is stored."""
-    found = timezone.now()
+    """Return the current time in milliseconds, as DynamoDB stores it."""
+    found = clock.now()
     return found.replace(microsecond=found.microsecond // 1000 * 1000)
 
 
