@@ -48,8 +48,9 @@ def modules() -> Iterator[tuple[str, str]]:
         members = ", ".join(name for name in names.split() if not name.isupper())
         if members:
             title = f"# {module}\n\n"
-            directive = f".. automodule:: {module}\n   :members: {members}\n   :imported-members:\n   :member-order: bysource\n   :no-index:\n"
-            yield module, f"{title}```{{eval-rst}}\n{directive}```\n"
+            options = f":members: {members}", ":imported-members:", ":member-order: bysource", ":no-index:"
+            directive = "\n   ".join((f".. automodule:: {module}", *options))
+            yield module, f"{title}```{{eval-rst}}\n{directive}\n```\n"
 
 
 def main() -> int:
