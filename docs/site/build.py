@@ -42,7 +42,7 @@ def toctree(caption: str, pages: list[str]) -> str:
 
 
 def modules() -> Iterator[tuple[str, str]]:
-    """Yield each public module with the text of its page; modules with constants alone have none."""
+    """Yield each public module with the text of its page; a module that contains only constants is skipped."""
     for line in NAMES.read_text().splitlines():
         module, _separator, names = line.partition(": ")
         members = ", ".join(name for name in names.split() if not name.isupper())

@@ -1,4 +1,4 @@
-"""Sphinx's settings; ``build.py`` beside this file runs it."""
+"""The settings of Sphinx, which ``build.py`` runs."""
 
 import os
 import sys
