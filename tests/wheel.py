@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "dynamo_single"
 #: What is in a checkout and not in the repository.
 LEFT_OUT = shutil.ignore_patterns(
-    *(".git", ".venv", ".venvs", ".env", "node_modules", "var", "build", "dist", "*.egg-info", "__pycache__", "*.pyc"),
+    *(".git", ".venv*", ".env", "node_modules", "var", "build", "dist", "*.egg-info", "__pycache__", "*.pyc"),
     *(".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".import_linter_cache"),
 )
 #: The README's and the tutorial's project, every page of the admin and of the accounts, and a project of its own.
