@@ -1,7 +1,7 @@
 """Derive what code of now writes and reads from the form that a table records for a model's items.
 
-The table's state is the schema, and code follows it: old code as well as new code. Code that cannot follow a form is
-refused with the migration's name. This module is pure: it sends nothing, and does not know how the table is asked.
+The table's state is the schema, and old and new code both follow it. Code that cannot follow a form raises an error
+with the migration's name. This module is pure: it does not send requests or depend on how the table is read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.schema.upgrades import operation_text
 from dynamo_single.table import names
 
-#: The index of a key, and whether the key is that of the trash. An item has one key at each place.
+#: The index of a key, and whether it is the trash's key. An item has one key at each position.
 Place = tuple[str | None, bool]
 
 _TRASH = f"{names.TRASH_PREFIX}#"
@@ -52,7 +52,7 @@ def form_in(state: TableState, layout: ModelLayout) -> StoredForm | None:
 def _refuse_unknown(state: TableState, layout: ModelLayout) -> None:
     """Raise for a model without items if the table has items of a model of its app that this code does not have.
 
-    That one may have been renamed to this one, whose items would seem to be gone.
+    Its items would disappear for this model, because the other may be its former name.
     """
     app_label = layout.label.partition(".")[0]
     known = {(model._options.alias, model._options.item_type) for model in registry.all_models()}
@@ -182,7 +182,7 @@ def not_applied(layout: ModelLayout, what: str, migration: str | None = None) ->
 
 
 def twins_of(layout: ModelLayout, form: StoredForm, known: tuple[Twin, ...] = ()) -> tuple[Twin, ...]:
-    """Return the attributes whose physical name in the items is another one, or that have two."""
+    """Return the attributes with another physical name in the items, or with two."""
     return tuple(twin for info in layout.attributes.values() for twin in _twins(info.stored, form, known))
 
 
@@ -192,7 +192,7 @@ def _twins(own: str, form: StoredForm, known: tuple[Twin, ...]) -> tuple[Twin, .
     if both is not None:
         old = form.renames[both].old
         pair = Twin(used, old if used == both else both, used == old)
-        # Code of an earlier or a later name than these two has none of them.
+        # Code with an earlier or later name than these two has neither attribute.
         return (pair,) if own in (used, pair.other) else (pair, _own_twin(used, own, form))
     if used != own:
         return (_own_twin(used, own, form),)
@@ -222,7 +222,7 @@ def name_in_use(name: str, renames: Mapping[str, Rename]) -> str:
 
 
 def is_served(model: type[DynamoModel], attribute: Attribute) -> bool:
-    """Return whether code can write both names of an attribute: claims and other items follow from one name only."""
+    """Return whether code can write both names of an attribute: claims and other items depend on one name only."""
     field, meta, layout = attribute.field, model._meta, registry.declared_layout(model)
     if layout.sharding is not None and attribute.name in (layout.sharding.attribute, layout.sharding.at):
         return False
@@ -249,7 +249,7 @@ def is_trash(key: AccessKey) -> bool:
 
 
 def place_of(key: AccessKey | KeyTemplates) -> Place:
-    """Return where a key is in an item."""
+    """Return the position of a key in an item."""
     partition = key.partition if isinstance(key.partition, str) else key.partition.source
     return key.index, partition.startswith(_TRASH)
 

@@ -25,7 +25,7 @@ from dynamo_single.orm.rollout.states import (
 _Phase = Literal["open", "filled", "going"]
 #: The facets of keys by their phases. No code reads a key that is going, since later code does not write it.
 _KEYS: Mapping[_Phase, Facet] = {"filled": PUBLIC, "going": WRITTEN}
-#: What the phase of a rename has become.
+#: The current phase for each former phase of a rename.
 _RENAMES: Mapping[_Phase, int] = {"open": 0, "filled": 2, "going": 3}
 
 
@@ -55,7 +55,7 @@ class _FormerForm(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def converted(text: str) -> dict[str, StoredForm]:
-    """Return the forms in a text of an earlier release."""
+    """Return the forms in a string of an earlier release."""
     return {name: _converted(form) for name, form in json.decode(text, type=dict[str, _FormerForm]).items()}
 
 

@@ -1,4 +1,4 @@
-"""What this process knows of a table's state, for how long it may go by it, and what it tells others of itself.
+"""This process's copy of a table's state, its lease on that state, and its presence item.
 
 A process that works on a table with migrations reads the state item every ``LEASE / 2`` seconds, and every 2 seconds
 while a migration is open: one strongly consistent GetItem. It reads nothing while it is idle. It writes its presence
@@ -54,7 +54,8 @@ else:
 
 logger = logging.getLogger("dynamo_single.migrations")
 
-#: For how many seconds a process may go by what it has read; and at an endpoint on this machine, where nobody else is.
+#: The number of seconds for which a process may use the state it has read; and the number for a local endpoint, without
+#: other processes.
 LEASE: Final = 60.0
 LOCAL_LEASE: Final = 2.0
 #: The longest lease of a process that cannot write its presence item.
@@ -64,7 +65,8 @@ OPEN_REFRESH: Final = 2.0
 REFUSED_REFRESH: Final = 1.0
 #: The same for a table without migrations and shards: only later code could divide its items into shards.
 UNDIVIDED_REFRESH: Final = 300.0
-#: How many seconds an object's time may lie in the future: what begins later is not known to everybody yet.
+#: The maximum number of seconds that an object's time may be in the future: some processes do not know later entries
+#: yet.
 AHEAD: Final = 60
 #: By how many seconds a process's clock may be wrong, the most that AWS accepts in a signature:
 #: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-troubleshooting.html
@@ -75,7 +77,7 @@ LEAD: Final = int(LEASE + MARGIN) + AHEAD + SKEW
 
 
 class _Known(Struct, eq=False):
-    """What was read of one table, and when. ``renew_at`` is by ``time.monotonic()``."""
+    """The state of one table, and the time of the read. ``renew_at`` is by ``time.monotonic()``."""
 
     state: TableState = TableState()
     lease: Lease | None = None
@@ -87,9 +89,9 @@ class _Known(Struct, eq=False):
     presence: Presence | None = None
     #: Leases of earlier revisions with requests that may still be under way.
     older: list[Lease] = field(default_factory=list)
-    #: The apps whose migrations were never applied, which the log says once.
+    #: The apps whose migrations were never applied, which the log reports once.
     unsaid: set[str] = field(default_factory=set)
-    #: How often the table's contents had been replaced by then.
+    #: The number of replacements of the table's contents at that time.
     replaced: int = 0
 
 
@@ -100,9 +102,9 @@ _adopting = threading.RLock()
 async def binding_for(model: type[DynamoModel]) -> ModelBinding:
     """Return the binding that an operation carries to its end, with the lease of its requests.
 
-    Sends what the module's docstring says. Raises ``FormNotApplied`` if this code cannot follow the form of the model's
-    items; the state is then read again at most every ``REFUSED_REFRESH`` seconds. Raises ``ForeignTable`` for the table
-    of another project, and ``UnexpectedItem`` for a damaged state item.
+    Sends the requests in the module's docstring. Raises ``FormNotApplied`` if this code cannot follow the form of the
+    model's items; the state is then read again at most every ``REFUSED_REFRESH`` seconds. Raises ``ForeignTable`` for
+    the table of another project, and ``UnexpectedItem`` for a damaged state item.
     """
     table = get_table(model._options.alias)
     if table.replaced and not _follows(model):
@@ -128,7 +130,7 @@ def binding_now(model: type[DynamoModel]) -> ModelBinding:
     """Return the binding of a model in this thread, to plan a query with or to read its shards.
 
     Sends the requests of ``binding_for()``, except for a model without migrations and shards. The requests of a query
-    ask about such a model.
+    read the state for such a model.
     """
     table = get_table(model._options.alias)
     found = bindings.binding_if_known(model, table)
@@ -148,11 +150,11 @@ async def _known(table: Table) -> _Known:
     if now >= known.renew_at or is_replaced or (lease is not None and lease.is_closed):
         if not _asks(table):
             if _serves(table.settings.alias) and not table.replaced:
-                await _register(table, known)  # as one that goes by no revision
+                await _register(table, known)  # as a process without a revision
             known.renew_at, known.replaced = math.inf, table.replaced
             return known
         if lease is not None and not lease.is_closed and now < known.read_at + lease.length * 0.75:
-            known.renew_at = now + lease.length / 8  # others go on meanwhile
+            known.renew_at = now + lease.length / 8  # other threads continue
         await _read(table, known)
     return known
 
@@ -177,9 +179,9 @@ async def _read(table: Table, known: _Known) -> None:
 def _take(
     table: Table, known: _Known, presence: Presence | None, state: TableState, begun: float, served_at: float
 ) -> bool:
-    """Go by a state, and say so before; return ``False`` if the presence item is gone.
+    """Adopt a state, after recording it; return ``False`` if the presence item is gone.
 
-    One thread does so at a time: between what a process says and the lease that it opens, no other one may speak.
+    One thread does so at a time: no other thread may write between the presence item and the lease that it opens.
     """
     with _adopting:
         before = known.lease
@@ -192,16 +194,16 @@ def _take(
 
 
 def _has_said(table: Table, known: _Known, presence: Presence, state: TableState, served_at: float) -> bool:
-    """Say what has to be stated before the process goes by a state; return ``False`` if the presence item is gone."""
+    """Record the revision before the process adopts a state; return ``False`` if the presence item is gone."""
     before = known.lease
     if before is not None and before.revision == state.revision:
         if known.older or presence.is_fenced not in (None, _is_fenced(table, state)):
             return _say(presence, table, state, _under_way(known, state.revision))
         return True
     if before is None and _is_as_measured(table, state) and not _is_waited_for(table, state, served_at):
-        return True  # its first answer is that to the next revision
+        return True  # its first response belongs to the next revision
     if before is not None:
-        # No request begins under the former revision any more; what began is counted.
+        # Requests no longer begin under the former revision; those in flight are counted.
         before.close()
         known.older.append(before)
     return _say(presence, table, state, _under_way(known, state.revision))
@@ -288,7 +290,7 @@ def lease_of(table: Table, state: TableState) -> float:
 
 
 def fence_of(table: Table, state: TableState) -> float | None:
-    """Return how many seconds late AWS takes a signature at the table's endpoint; ``None`` where there is no fence."""
+    """Return how many seconds late AWS accepts a signature at the table's endpoint; ``None`` without a fence."""
     return (state.fences.get(table.settings.place) or None) if table.is_fenced else None
 
 
@@ -311,14 +313,14 @@ def _shards(table: Table) -> bool:
 
 
 def recorded_form(model: type[DynamoModel]) -> StoredForm | None:
-    """Return the form of a model's items, as this process last read it; ``None`` if none is recorded. Sends nothing."""
+    """Return the form of a model's items at this process's last read, without a request; ``None`` without one."""
     layout = registry.declared_layout(model._meta.concrete_model)
     known = _tables.get(get_table(layout.alias))
     return None if known is None else known.state.forms.get(layout.item_type)
 
 
 def lease_now(table: Table) -> tuple[Lease | None, int]:
-    """Return the lease of this process, and the revision of the last bump; asks as ``binding_for()``."""
+    """Return the lease of this process, and the revision of the last bump; read as ``binding_for()``."""
     known = _tables.get(table)
     if known is None or known.renew_at <= time.monotonic() or (known.lease is not None and known.lease.is_closed):
         known = run(_known(table))
@@ -346,7 +348,7 @@ def bumped_by(table: Table, state: TableState) -> float:
 
 
 def server_time(table: Table) -> float:
-    """Return the server's present time in epoch seconds, by this process's clock and the server's last answer."""
+    """Return the server's current time in epoch seconds, by this process's clock and the server's last response."""
     known = _tables.get(table)
     return clock.timestamp() + (0.0 if known is None else known.ahead)
 
@@ -401,7 +403,7 @@ def _warn(table: Table, layout: ModelLayout) -> None:
 
 @cache
 def has_migrations(app_label: str) -> bool:
-    """Return whether an app has migrations, those of SQL models included; those of Django's apps do not count."""
+    """Return whether an app has migrations, including those of SQL models; ignore those of Django's apps."""
     return bool(migration_names(app_label))
 
 
@@ -417,7 +419,7 @@ def migration_names(app_label: str) -> tuple[str, ...]:
         spec = None if module is None else find_spec(module)
     except ModuleNotFoundError:
         return ()
-    # A module that is no package, as dynamo_single.migrations, has none for Django either.
+    # Django also ignores a module that is not a package, such as dynamo_single.migrations.
     folders = None if spec is None else spec.submodule_search_locations
     if folders is None:
         return ()
@@ -445,7 +447,7 @@ following.set_migration_lookup(_has_migration)
 
 
 def schedule(layout: ModelLayout) -> Schedule:
-    """Return the shards of a sharded model, as this process knows them; asked for in this thread, if it does not."""
+    """Return the known shards of a sharded model; read them in this thread if necessary."""
     return binding_now(registry.model_of(layout)).schedule or Schedule()
 
 
@@ -468,7 +470,7 @@ async def begin(layout: ModelLayout) -> None:
 
 
 def record(table: Table, divided: Divided, work: Callable[[Schedule | None], Schedule]) -> Schedule:
-    """Record the shards that ``work`` makes of what is recorded, if they are others: requests as ``change()``."""
+    """Record the shards that ``work`` derives from the recorded ones, if they differ: requests as ``change()``."""
     found: list[Schedule] = []
 
     def recorded(state: TableState) -> TableState:
@@ -499,12 +501,12 @@ async def _stored_state(table: Table) -> tuple[TableState, float | None]:
 
 
 def change(table: Table, work: Callable[[TableState], TableState], *, moves: bool = False) -> TableState:
-    """Change what a table says: a GetItem and a conditional PutItem, and again where another process was faster.
+    """Change a table's state: a GetItem and a conditional PutItem; repeat both after a concurrent change.
 
-    With ``moves`` the change is a bump: code of the revision before and of this one may work at the same time, and none
-    of an earlier one. So is the first change of a table of an earlier release. The PutItem is dated, so that it happens
-    within a lease after ``moved_at``. If ``work`` returns its argument, no request writes. Raises ``Conflict`` after as
-    many attempts as a transaction has, and ``ConfigurationError`` for a table that cannot have a state.
+    With ``moves`` the change is a bump: only code of this revision and the previous one may run at the same time. The
+    first change of a table of an earlier release is also a bump. The PutItem is dated, so that it happens within a
+    lease after ``moved_at``. If ``work`` returns its argument, no request writes. Raises ``Conflict`` after as many
+    attempts as a transaction has, and ``ConfigurationError`` for a table that cannot have a state.
     """
     key = states.state_key(table.settings)
     for _ in range(CONFLICT_ATTEMPTS):
@@ -529,7 +531,7 @@ def change(table: Table, work: Callable[[TableState], TableState], *, moves: boo
         except ConditionFailed:
             continue
         except BeginAgain:
-            continue  # this process was stopped since it read the state, and nothing was written
+            continue  # this process was stopped since it read the state, before the write
         if after.moved == after.revision:
             _bumps[table] = after.revision, time.time() if written_at is None else written_at
         stale()
@@ -544,7 +546,7 @@ def stale() -> None:
 
 
 def forget() -> None:
-    """Know nothing any more: the next operation asks again."""
+    """Clear all states: the next operation reads again."""
     for known in _tables.values():
         if known.lease is not None:
             known.lease.close()

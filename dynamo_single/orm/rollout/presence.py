@@ -1,7 +1,7 @@
 """The presence item of a process: which revision of a table's state it goes by.
 
 The command ``migrate`` reads the presence items to end its waits early and to name processes. Safety does not depend on
-them: a process that does not answer is waited for by its lease.
+them: the lease limits the wait for a process without a response.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Presence:
         self.pid = os.getpid()
         self.key = f"{PROCESS}{socket.gethostname()}#{self.pid}#{uuid.uuid4().hex[:8]}"
         self.is_refused = False
-        #: Whether it has said that its requests are dated by the deadline of their lease; ``None`` before it says so.
+        #: Whether it has recorded that its requests are dated by the deadline of their lease; ``None`` before that.
         self.is_fenced: bool | None = None
         self._code = {"M": {app: {"S": name} for app, name in code.items()}}
         self._started = int(time.time())
@@ -77,7 +77,8 @@ class Presence:
             self._ends = atexit.register(self.end, table)
 
     def say(self, table: Table, revision: int, under_way: int, *, is_fenced: bool) -> bool:
-        """Say that the process goes by a revision from now on; ``under_way`` is the oldest one of its open requests.
+        """Record that the process uses a revision from now on; ``under_way`` is the oldest revision of its open
+        requests.
 
         Return ``False`` if the item was taken away: the process was silent for too long, and has to begin again.
         """

@@ -1,4 +1,4 @@
-"""What a table's state says of the shards of a model: read for the model, and written, as values. It sends nothing."""
+"""The shards of a model in a table's state, read and written as values, without requests."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dynamo_single.orm.schema.layout import ModelLayout
 
 
 class Divided(Struct, frozen=True):
-    """A sharded model, as it is declared now or in a migration: its label, its items, and by what these are divided.
+    """A sharded model, as declared now or in a migration: its label, its items, and their division.
 
-    ``attribute`` and ``at`` are physical names, ``sharding`` has those of the model; ``partition`` is that of the
+    ``attribute`` and ``at`` are physical names, ``sharding`` has those of the model; ``partition`` belongs to the
     primary key.
     """
 
@@ -56,7 +56,7 @@ def schedule_in(state: TableState, divided: Divided | None) -> Schedule | None:
 
 
 def known_schedule(recorded: StoredShards, label: str) -> Schedule:
-    """Return a recorded schedule; raises ``UnexpectedItem`` for one that only another release can read."""
+    """Return a recorded schedule; raise ``UnexpectedItem`` for a schedule that only another release can read."""
     found = Schedule(recorded.entries)
     if recorded.scheme != found.scheme:
         raise UnexpectedItem(
@@ -83,14 +83,14 @@ def refuse_divided(state: TableState, layout: ModelLayout) -> None:
 
 
 def with_schedule(state: TableState, divided: Divided, schedule: Schedule) -> TableState:
-    """The state with a sharded model's schedule; the same one, if it says so already."""
+    """Return the state with a sharded model's schedule; return the same state if it contains the schedule."""
     recorded = StoredShards(divided.attribute, divided.at, schedule.entries, schedule.scheme)
     shards = {**state.shards, divided.item_type: recorded}
     return state if shards == state.shards else replace(state, shards=shards)
 
 
 def without_schedule(state: TableState, item_type: str) -> TableState:
-    """The state without the schedule of a type of items; the same one, if it has none."""
+    """Return the state without the schedule of an item type; return the same state if it has none."""
     if item_type not in state.shards:
         return state
     return replace(state, shards={name: each for name, each in state.shards.items() if name != item_type})

@@ -1,7 +1,7 @@
 """Changing how many shards a model has: an entry of the schedule, recorded in the table for a time to come.
 
-An entry begins after every process has asked again, so that no item is ever written by another schedule than the one
-that its time belongs to. This module must not know commands.
+An entry begins after every process has read it, so that the schedule of an item's time always determines its shard.
+This module does not depend on commands.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dynamo_single.table.flow import run
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table, get_table
 
-#: Where the first entry begins: it counts for everything older, too.
+#: The start of the first entry, which also covers all earlier times.
 _BEGINNING: Final = 0
 #: Entries begin at whole minutes.
 MINUTE: Final = 60
@@ -37,8 +37,8 @@ def earliest_start(table: Table | None = None) -> datetime:
 def grow(table: Table, model: ModelLayout | Divided, shards: int, since: datetime) -> Schedule:
     """Let a model have another number of shards from a time on: a GetItem and a conditional PutItem.
 
-    Items that are older stay where they are. Raises ``NotSupported`` for a time that is too near, since items would
-    have to be moved, and ``InvalidValue`` for what is no entry after those that are there.
+    Older items are not moved. Raises ``NotSupported`` for a time that is too near, because items would have to move,
+    and ``InvalidValue`` for an entry that does not follow the existing ones.
     """
     begins, divided = seconds(since), _divided(model)
     wanted = entry_of(divided, begins, shards)
@@ -70,8 +70,8 @@ def grow(table: Table, model: ModelLayout | Divided, shards: int, since: datetim
 def record_first(table: Table, model: ModelLayout | Divided, shards: int, *, is_empty: bool = False) -> Schedule:
     """Let a model without items have its shards at once: a Query, or a Scan if its partitions have values in them.
 
-    Whoever has asked ``has_items()`` says that it ``is_empty``, and it is not asked again. Raises ``NotSupported``
-    where something is recorded already, which is so once an item was written.
+    A caller that has called ``has_items()`` passes ``is_empty``, so that it is not called again. Raises
+    ``NotSupported`` if there is a record, which the first item writes.
     """
     divided = _divided(model)
     wanted = Schedule((entry_of(divided, _BEGINNING, shards),))
@@ -109,7 +109,7 @@ def _divided(model: ModelLayout | Divided) -> Divided:
 
 
 def has_items(table: Table, divided: Divided) -> bool:
-    """Whether a table holds items of a model in one shard: a Query, or a Scan if its partitions have values in them."""
+    """Return whether a table has items of a model in one shard: a Query, or a Scan if its partitions contain values."""
     expression: dict[str, Any] = {
         "FilterExpression": "#type = :type",
         "ExpressionAttributeNames": {"#type": names.ITEM_TYPE},
@@ -129,7 +129,7 @@ def has_items(table: Table, divided: Divided) -> bool:
 
 
 def check_owner(table: Table) -> None:
-    """Raise ``ForeignTable`` if another project has marked the table as its own: one GetItem, and none without a name.
+    """Raise ``ForeignTable`` if the table belongs to another project: one GetItem, and none without a name.
 
     A table without a mark is anybody's.
     """
@@ -138,9 +138,9 @@ def check_owner(table: Table) -> None:
 
 
 def claim_table(table: Table) -> bool:
-    """Mark the table as this project's; whether that was written: a GetItem, and a PutItem where it has no mark yet.
+    """Mark the table as this project's; return whether it wrote: a GetItem, and a PutItem without an existing marker.
 
-    Raises ``ForeignTable`` as ``check_owner()``. A project without a name marks nothing, and sends nothing.
+    Raises ``ForeignTable`` as ``check_owner()``. A project without a name does not write a marker or send a request.
     """
     owner = table.settings.owner
     if not owner or not table.settings.keeps_own_items:

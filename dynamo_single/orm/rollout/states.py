@@ -1,8 +1,9 @@
-"""What a table says of the form of its items, as values: which keys, rules and attributes every item has.
+"""The form of a table's items, as values: the keys, rules and attributes of every item.
 
-One item a table holds it: the *state item*. Migrations write it, and all code follows it. A *form* says how the items
-of one model are written and read. Each key, unique rule and new attribute of it is *absent* (no code writes it),
-*written* (all code writes it, none reads it) or *public*. This module sends nothing, and does not depend on models.
+One item in each table contains it: the *state item*. Migrations write it, and all code follows it. A *form* describes
+how the items of one model are written and read. Each key, unique rule and new attribute of it is *absent* (no code
+writes it), *written* (all code writes it, no code reads it) or *public*. This module does not send requests or depend
+on models.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from dynamo_single.orm.schema.upgrades import FIRST
 from dynamo_single.table import names
 
-#: What code does with a part of an item. ``absent`` is recorded only for what a migration has announced.
+#: The behavior of code for a part of an item. ``absent`` is recorded only for parts that a migration has announced.
 Facet = Literal["absent", "written", "public"]
 ABSENT: Final[Facet] = "absent"
 WRITTEN: Final[Facet] = "written"
@@ -32,10 +33,10 @@ PUBLIC: Final[Facet] = "public"
 #: The key of the state item; what else migrations keep in the table has the same partition key.
 STATE_KEY: Final[ItemKey] = (names.MIGRATIONS, "#STATE")
 STATE_TYPE: Final = "MigrationState"
-#: What the sort keys of presence items begin with.
+#: The beginning of the sort keys of presence items.
 PROCESS: Final = "PROCESS#"
-#: The templates of all keys that migrations write: the state, what is applied, where a migration's work is, and the
-#: processes that use the table.
+#: The templates of all keys that migrations write: the state, applied migrations, the progress of a migration's work,
+#: and the processes that use the table.
 KEYS: Final = (
     STATE_KEY,
     (names.MIGRATIONS, "APPLIED#{any}"),
@@ -82,7 +83,7 @@ class OpenChange(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 class KeyTemplates(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A key on an index as code can write it that does not declare it; ``stored`` are its variables' physical names.
 
-    ``condition`` says which items are in the index, and ``conditioned`` of which variables: see ``IndexCondition``.
+    ``condition`` limits the items in the index, and ``conditioned`` lists its variables: see ``IndexCondition``.
     """
 
     index: str
@@ -95,7 +96,7 @@ class KeyTemplates(Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     @classmethod
     def of(cls, key: AccessKey, stored: Mapping[str, str]) -> KeyTemplates:
-        """Those of a declared key; ``stored`` has the physical name of each attribute."""
+        """Return the facets of a declared key; ``stored`` has the physical name of each attribute."""
         condition = key.condition
         found = cls(
             key.index or "",
@@ -110,7 +111,7 @@ class KeyTemplates(Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
 
 class Rename(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A physical name of an attribute that has become another one, with the ``old`` name.
+    """A physical name of a renamed attribute, with the ``old`` name.
 
     - phase 0: code reads and writes the old name.
     - phase 1: code reads the old name and writes both.
@@ -192,7 +193,7 @@ class StoredForm(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 class StoredShards(Struct, frozen=True, forbid_unknown_fields=True):
     """The shards of one model's items: by which physical attributes they are divided, and the schedule.
 
-    ``scheme`` says which hash and which form of numbers is meant.
+    ``scheme`` identifies the hash and the number format.
     """
 
     attribute: str
@@ -202,7 +203,8 @@ class StoredShards(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TableState(Struct, frozen=True):
-    """All that a table says: the form and the shards of each type of items by ``itemType``, and whose the table is.
+    """The whole state of a table: the form and the shards of each item type by ``itemType``, and the owner of the
+    table.
 
     - ``moved`` is the revision of the last bump that code has to follow, and ``moved_at`` the server's time before it,
       in epoch seconds.
@@ -232,7 +234,7 @@ class TableState(Struct, frozen=True):
         return self
 
     def with_form(self, item_type: str, form: StoredForm | None) -> TableState:
-        """Return the state with another form of one type of items; with ``None`` the type has none any more."""
+        """Return the state with another form of one item type; ``None`` removes the form."""
         forms = {name: each for name, each in self.forms.items() if name != item_type}
         return replace(self, forms=forms if form is None else {**forms, item_type: form}, former="")
 
@@ -248,7 +250,7 @@ def refuse_foreign(settings: TableSettings, state: TableState) -> None:
         )
 
 
-# The form of items that a model's code stands for: what a table is told once every item has it.
+# The form of items for a model's code, which is recorded once every item has it.
 
 
 def form_of(layout: ModelLayout, rules: Iterable[str] = ()) -> StoredForm:
