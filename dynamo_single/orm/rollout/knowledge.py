@@ -470,7 +470,7 @@ async def begin(layout: ModelLayout) -> None:
 
 
 def record(table: Table, divided: Divided, work: Callable[[Schedule | None], Schedule]) -> Schedule:
-    """Record the shards that ``work`` derives from the recorded ones, if they differ: requests as ``change()``."""
+    """Record the shards that ``work`` derives from the recorded ones, if they differ. Requests are as ``change()``."""
     found: list[Schedule] = []
 
     def recorded(state: TableState) -> TableState:
@@ -506,7 +506,8 @@ def change(table: Table, work: Callable[[TableState], TableState], *, moves: boo
     With ``moves`` the change is a bump: only code of this revision and the previous one may run at the same time. The
     first change of a table of an earlier release is also a bump. The PutItem is dated, so that it happens within a
     lease after ``moved_at``. If ``work`` returns its argument, no request writes. Raises ``Conflict`` after as many
-    attempts as a transaction has, and ``ConfigurationError`` for a table that cannot have a state.
+    attempts as a transaction has. Raises
+    ``ConfigurationError`` for a table that cannot have a state.
     """
     key = states.state_key(table.settings)
     for _ in range(CONFLICT_ATTEMPTS):
