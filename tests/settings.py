@@ -2,12 +2,7 @@
 
 from project.settings import *  # noqa: F403 - settings modules build on each other by names
 
-INSTALLED_APPS = [  # the demo's, and what projects add
-    *INSTALLED_APPS,  # noqa: F405
-    "dynamo_single.contrib.rest_framework",
-    "tests.catalog",
-    "tests.histories",
-]
+INSTALLED_APPS = [*INSTALLED_APPS, "tests.catalog", "tests.histories"]  # noqa: F405 - the demo's
 #: ``TEST_TRANSPORT=botocore`` runs the same tests on botocore's request path.
 TRANSPORT = env.str("TEST_TRANSPORT", "direct")  # noqa: F405 - the demo's
 #: ``TEST_PATIENCE`` is how many seconds a request of a test with very many items may take.

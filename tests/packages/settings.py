@@ -4,7 +4,8 @@ from tests.settings import *  # noqa: F403
 
 DEBUG = True
 INTERNAL_IPS = ["127.0.0.1"]
-INSTALLED_APPS = [*INSTALLED_APPS, "debug_toolbar", "dynamo_single.contrib.observability"]  # noqa: F405
+CONTRIB = ("dynamo_single.contrib.observability", "dynamo_single.contrib.rest_framework")
+INSTALLED_APPS = [*INSTALLED_APPS, "debug_toolbar", *CONTRIB]  # noqa: F405
 MIDDLEWARE = ["debug_toolbar.middleware.DebugToolbarMiddleware", *MIDDLEWARE]  # noqa: F405
 DEBUG_TOOLBAR_PANELS = ["dynamo_single.contrib.observability.panels.DynamoPanel"]
 DEBUG_TOOLBAR_CONFIG = {

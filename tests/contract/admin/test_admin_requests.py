@@ -61,7 +61,7 @@ READ = {
     "accounts/group/{group}/delete/": ["GetItem"],
     "accounts/group/{group}/history/": ["GetItem", "Query"],
     "accounts/user/add/": [],
-    "accounts/user/{me}/delete/": ["GetItem", "Query"],
+    "accounts/user/{me}/delete/": ["GetItem"],
     "accounts/user/{me}/history/": ["GetItem", "Query"],
     "accounts/user/{me}/password/": ["GetItem"],
     "autocomplete/?app_label=directory&model_name=office&field_name=company&term=": ["Query"],

@@ -6,14 +6,10 @@ from typing import Any
 
 from django.urls import include, path
 from rest_framework import viewsets
-from rest_framework.permissions import AllowAny, IsAuthenticated
-from rest_framework.response import Response
+from rest_framework.permissions import AllowAny
 from rest_framework.routers import SimpleRouter
-from rest_framework.views import APIView
 
 from dynamo_single.contrib.rest_framework import filters, pagination, serializers
-from dynamo_single.contrib.rest_framework.authentication import TokenAuthentication
-from dynamo_single.contrib.rest_framework.views import DeleteToken, IssueToken
 from project.directory.models import Company, Person
 from tests.catalog.models import Order, Sample
 from tests.catalog.servers import GameServer
@@ -44,17 +40,6 @@ def view_set(of: Any, **options: Any) -> Any:
     )
 
 
-class WhoAmI(APIView):
-    """The user of a token."""
-
-    authentication_classes = (TokenAuthentication,)
-    permission_classes = (IsAuthenticated,)
-
-    def get(self, request: Any) -> Response:
-        """The user's key."""
-        return Response({"user": request.user.pk})
-
-
 router = SimpleRouter()
 router.register("orders", view_set(Order))
 router.register("companies", view_set(Company, search_fields=("name",), filter_fields=("name",)))
@@ -63,7 +48,4 @@ router.register("samples", view_set(Sample))
 router.register("servers", view_set(GameServer))
 urlpatterns = [
     path("api/", include(router.urls)),
-    path("token/", IssueToken.as_view()),
-    path("logout/", DeleteToken.as_view()),
-    path("me/", WhoAmI.as_view()),
 ]

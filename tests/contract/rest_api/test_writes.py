@@ -70,7 +70,7 @@ def test_unavailable_table_is_503(client: APIClient) -> None:
         response = client.get("/api/companies/c/")
     assert (response.status_code, response.headers["Retry-After"]) == (503, "5")
     assert response.json() == {
-        "detail": "The database did not answer. Try again in a moment.",
+        "detail": "The database did not respond. Try again in a moment.",
         "outcome_unknown": False,
     }
 

@@ -13,7 +13,18 @@ from dynamo_single.contrib.rest_framework.models import Token
 from dynamo_single.test_tables import contents
 from dynamo_single.testing import assert_requests, fault, moved_time
 
-pytestmark = [pytest.mark.usefixtures("table"), pytest.mark.urls("tests.contract.rest_api.api")]
+pytestmark = [pytest.mark.usefixtures("table"), pytest.mark.urls("tests.packages.token_urls")]
+
+
+@pytest.fixture
+def client(settings: Any) -> APIClient:
+    """A client of the API; errors are responses, as in production."""
+    settings.REST_FRAMEWORK = {
+        "EXCEPTION_HANDLER": "dynamo_single.contrib.rest_framework.errors.exception_handler",
+    }
+    made = APIClient(raise_request_exception=False)
+    made.default_format = "json"
+    return made
 
 
 @pytest.fixture
