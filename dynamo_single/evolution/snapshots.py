@@ -27,6 +27,7 @@ from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.fingerprints import key_fingerprint
 from dynamo_single.orm.schema.keys.reference_parts import codec_of_member
 from dynamo_single.orm.schema.keys.shards import Shards, place_of, seconds, shard_suffix, split_partition
+from dynamo_single.orm.schema.keys.stored_keys import shaped_template
 from dynamo_single.orm.schema.keys.template import (
     Codec,
     IndexKey,
@@ -224,7 +225,7 @@ class Snapshot(MigrationValue):
         condition = None
         if isinstance(key, IndexKey) and key.condition is not None:
             condition = self._condition(name, key.condition)
-        return AccessKey.of(name, key, lambda source, _: self._template(source), sharding, condition)
+        return AccessKey.of(name, key, self._key_template, sharding, condition)
 
     def _condition(self, name: str, given: object) -> IndexCondition:
         if not isinstance(given, tuple):
@@ -261,6 +262,14 @@ class Snapshot(MigrationValue):
             return partition, key.sort.render(values, limit=SORT_KEY_LIMIT)
         except NoIdentity as error:
             raise InvalidValue(f"{self.item_type}: {error}") from error
+
+    def _key_template(self, source: str, place: str) -> Template:
+        """Return the template of a key attribute by the app's own name of it, bound as the table stores it."""
+        shape = table_settings(self.alias).shape
+        if shape.is_own:
+            return self._template(source)
+        attributes = {name: each.attribute(name) for name, each in self.attributes.items()}
+        return shaped_template(self.item_type, shape, place, source, attributes, self._codec)
 
     def _template(self, source: str) -> Template:
         parsed = Template.parse(source)
