@@ -167,8 +167,8 @@ def classes() -> list[type]:
         importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
         for package in PACKAGES
         for path in sorted((ROOT / package).rglob("*.py"))
-        # One project has one set of the models of ``accounts``. A project installs the app of ``rest_framework`` and the
-        # packages of ``observability``.
+        # One project has one set of the models of ``accounts``. A project installs the app of ``rest_framework``, and
+        # the packages of ``observability``.
         if not {"commands", "ready", "observability", "rest_framework"} & {*path.parts}
     ]
     return [

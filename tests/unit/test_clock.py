@@ -69,7 +69,6 @@ MAY_ASK = {
     ("dynamo_single/orm/rollout/knowledge.py", "time.time"),
     ("dynamo_single/orm/rollout/presence.py", "time.time"),
     # How long a command waits for processes, and the server's time.
-    ("dynamo_single/evolution/drive.py", "time.time"),
     ("dynamo_single/evolution/processes.py", "time.monotonic"),
     ("dynamo_single/evolution/processes.py", "time.time"),
     ("dynamo_single/evolution/steps.py", "time.monotonic"),

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from dynamo_single.conf import TableSettings, table_settings
 from dynamo_single.conf.shapes import OWN
-from dynamo_single.contrib.inspection import describing, names, sample, samples, source
+from dynamo_single.contrib.inspection import describing, names, sample, source
 from dynamo_single.exceptions import TableNotFound
 from dynamo_single.management.base import TableCommand
 from dynamo_single.setting_values import ENDPOINT
@@ -65,7 +65,7 @@ class Command(TableCommand):
         self.stdout.write(source.write(described.proposal))
         if options["samples"]:
             for model, kind, _ in described.models:
-                for line in samples.lines(model, kind, described.layout):
+                for line in sample.lines(model, kind, described.layout):
                     self.stderr.write(line, lambda text: text)
         if read.failure:
             raise CommandError(f"The scan ended after {len(read.items)} items: {read.failure}")

@@ -155,7 +155,7 @@ def test_an_entry_without_the_key_is_found_by_its_user_and_its_object(pages: Pag
     table.call("UpdateItem", {"TableName": table.name, "Key": key, "UpdateExpression": "REMOVE gs2pk, gs2sk"})
     page = pages.get(LOG)
     assert named(page) == ["third", "first"]
-    assert "Entries from before this page was there may be missing here." in text_of(page)
+    assert "Entries from before this page existed may be missing here." in text_of(page)
     assert named(pages.get(f"{LOG}?user=olga")) == ["second"]
     assert [
         entry.object_repr for entry in LogEntry.objects.filter(object_type="directory.company", object_id="second")
@@ -167,7 +167,7 @@ def test_an_entry_without_the_key_is_found_by_its_user_and_its_object(pages: Pag
 def test_a_table_of_one_index_has_the_entries_by_user(pages: Pages, three: Any) -> None:
     """The page asks for one."""
     with mock.patch.object(log, "TIME_INDEX", None):
-        assert "Here entries are found by their user" in text_of(pages.get(LOG, sends=[]))
+        assert "Enter a user name to see their entries." in text_of(pages.get(LOG, sends=[]))
         assert named(pages.get(f"{LOG}?user=olga")) == ["second"]
 
 
