@@ -11,7 +11,7 @@ from dynamo_single.table import get_table
 from project.directory.models import Company, Person
 from tests.contract.conftest import NO_INLINES, Pages, text_of
 
-SAID = "What this page shows is stored in a form that this site does not expect"
+SAID = "Stored data cannot be read"
 #: A text where a date is expected, a number where a text is, and an item of another type under the key.
 BROKEN = [("founded", {"S": "nonsense"}), ("name", {"N": "1"}), ("itemType", {"S": "Other"})]
 

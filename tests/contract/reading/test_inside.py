@@ -75,7 +75,7 @@ def test_prefetched_objects_are_those_that_the_inner_queryset_gave() -> None:
 def test_more_than_the_limit_is_an_error_of_the_inner_queryset() -> None:
     asked = Person.objects.filter(company__in=Company.objects.allow_in_memory(limit=1))
 
-    with pytest.raises(TooManyMatches, match=r"of directory\.Company in company__in gives more than 1 values"):
+    with pytest.raises(TooManyMatches, match=r"of directory\.Company in company__in returns more than 1 values"):
         list(asked)
 
 
@@ -87,8 +87,8 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     ),
     (lambda: Person.objects.filter(company__in=Person.objects.all()), InvalidValue, r"takes directory\.Company"),
     (lambda: Person.objects.filter(comany__in=Company.objects.all()), UnknownField, "comany"),
-    (lambda: Person.objects.filter(company__in=ACME) | Person.objects.all(), NotSupported, "cannot be combined"),
-    (lambda: Person.objects.filter(company__in=ACME) & Person.objects.all(), NotSupported, "cannot be combined"),
+    (lambda: Person.objects.filter(company__in=ACME) | Person.objects.all(), NotSupported, "Cannot combine querysets"),
+    (lambda: Person.objects.filter(company__in=ACME) & Person.objects.all(), NotSupported, "Cannot combine querysets"),
 ]
 
 

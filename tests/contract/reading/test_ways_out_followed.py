@@ -246,7 +246,7 @@ def test_attribute_among_references_names_what_works(shops: tuple[Shop, Shop], n
     ours = shops[0].all(shops[0].Order)
     with pytest.raises(NotSupported, match=rf"{name}__in=\[F\('order_id'\)\]") as refused:
         ours.filter(**{f"{name}__in": [F("order_id"), *others]})
-    written = re.search(r"Ask by (.*)\.$", str(refused.value))
+    written = re.search(r"Use (.*)\.$", str(refused.value))
     assert written, str(refused.value)
     condition = eval(written[1].replace("[...]", str(others)), {"Q": Q, "F": F})  # noqa: S307 - the message's own
     assert pks(ours.filter(condition)) == pks(each for each in ours if each.customer_id in (each.order_id, *others))

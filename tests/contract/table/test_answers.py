@@ -78,20 +78,20 @@ READS = {
 
 #: What is no answer, whatever was asked for, and what the error says of it.
 FAULTS: dict[str, tuple[bytes, str | tuple[str, ...]]] = {
-    "a cut status line": (b"HTTP/1.1 20", "did not answer"),
+    "a cut status line": (b"HTTP/1.1 20", "did not respond"),
     # botocore takes a cut head for a whole one, and the direct request path half an answer for none.
-    "a cut head": (b"HTTP/1.1 200 OK\r\nServer: Server\r\nConte", ("content type", "did not answer")),
+    "a cut head": (b"HTTP/1.1 200 OK\r\nServer: Server\r\nConte", ("content type", "did not respond")),
     "a cut head before the checksum": (
         b"HTTP/1.1 200 OK\r\nContent-Type: application/x-amz-json-1.0\r\nContent-L",
-        ("an empty body is not complete JSON", "did not answer"),
+        ("an empty body is not complete JSON", "did not respond"),
     ),
-    "no bytes": (b"", "did not answer"),
+    "no bytes": (b"", "did not respond"),
     "an empty body": (framed(b""), "an empty body is not complete JSON"),
     "an empty object": (framed(b"{}"), "'{}' does not"),
     "a list": (framed(b"[]"), "is not a JSON object"),
     "no object": (framed(b"null"), "is not a JSON object"),
     "half a JSON": (framed(b'{"Item": {"pk": {"S"'), "is not complete JSON"),
-    "half a body": (framed(b'{"ConsumedCapacity": {}', length=500), ("23 of its 500 bytes arrived", "did not answer")),
+    "half a body": (framed(b'{"ConsumedCapacity": {}', length=500), ("23 of its 500 bytes arrived", "did not respond")),
     "no UTF-8": (framed(b'{"a": "\xff"}'), "is not complete JSON"),
     "a page of a proxy": (framed(b"<html>Please log in</html>", kind="text/html; charset=utf-8"), "content type"),
     "a page under DynamoDB's head": (framed(b"<html>Please log in</html>"), "is not complete JSON"),

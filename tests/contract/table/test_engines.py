@@ -228,7 +228,7 @@ def test_dynamo_local_ends_with_its_engine(tmp_path: Path, sent_signal: signal.S
         code = process.close(WAIT_SECONDS)
     finally:
         process.kill()
-    assert f"Dynoxide answers at http://127.0.0.1:{port}, data in {tmp_path / 'data'}" in announced
+    assert f"Dynoxide runs at http://127.0.0.1:{port}, data in {tmp_path / 'data'}" in announced
     assert f"not at http://127.0.0.1:{port}." in announced  # the settings of the tests name another port
     assert output == "Stopped.\n"
     assert (code, (tmp_path / "said").read_text()) == (0, "")
