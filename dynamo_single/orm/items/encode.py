@@ -226,8 +226,8 @@ def check_trash_key(model: type[DynamoModel], values: Mapping[str, object]) -> N
             each.key.sort.render({**values, registry.DELETED_AT: clock.EPOCH}, limit=SORT_KEY_LIMIT)
         except InvalidValue as error:
             raise type(error)(
-                f"{model._meta.label}: in the trash, {error} This object could therefore never be moved to "
-                f"the trash, alone or with its parent. Make {', '.join(model._identity)} shorter."
+                f"{model._meta.label} could not be moved to the trash, alone or with its parent. {error} Nothing was "
+                f"written. Make {', '.join(model._identity)} shorter."
             ) from error
 
 

@@ -87,7 +87,7 @@ OF_MODELS: dict[str, tuple[list[str], list[str], list[str], list[str]]] = {
     "auth_group": ([], [], [], []),
     "accounts_group": (["Query"], [], READ, READ),
     # A deletion takes the user's tokens of dynamo_single.contrib.rest_framework along.
-    "accounts_user": (["Query"], [], ["GetItem", "Query"], ["GetItem", "Query"]),
+    "accounts_user": (["Query"], [], ["GetItem", "Query"], READ),
     "directory_company": (["Query"], [], ["GetItem", "Query"], ["GetItem", "Query"]),
     "directory_person": (["Query", "GetItem"], [], ["GetItem", "GetItem"], READ),
     "directory_office": (["Query", "GetItem"], [], ["GetItem", "GetItem"], READ),

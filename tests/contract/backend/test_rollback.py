@@ -43,7 +43,7 @@ def test_a_rollback_after_writes_is_a_warning() -> None:
 
 def test_a_rollback_after_writes_can_be_an_error(strict: None) -> None:
     """The error that failed the block is its context."""
-    with pytest.raises(NotRolledBack, match="stay written") as raised, transaction.atomic():
+    with pytest.raises(NotRolledBack, match="are kept") as raised, transaction.atomic():
         create("a")
         raise KeyError("x")
     assert isinstance(raised.value.__context__, KeyError)

@@ -30,6 +30,8 @@ WITHOUT_ROW = {
     "FETCH_RAISE": "how related objects are read",
     "Meta.item_type": "a name",
     "Meta.table": "pairs are of one table",
+    "Meta.shared": "a check refuses what another program would break (tests/unit/checks/test_shared_checks.py)",
+    "Attribute.in_key_only": "tables of other programs only (tests/contract/adoption)",
 }
 
 

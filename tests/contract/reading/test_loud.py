@@ -164,15 +164,15 @@ def test_a_child_that_could_not_be_deleted_softly_is_not_created() -> None:
             tree=models.UnicodeAttribute(),
             leaf=models.UnicodeAttribute(),
         )
-        with assert_requests([]), pytest.raises(InvalidValue, match=r"in the trash.*Make tree, leaf shorter"):
+        with assert_requests([]), pytest.raises(InvalidValue, match=r"to the trash.*Make tree, leaf shorter"):
             leaf.objects.create(tree="t", leaf=LONG)
-        with assert_requests([]), pytest.raises(InvalidValue, match="in the trash"):
+        with assert_requests([]), pytest.raises(InvalidValue, match="to the trash"):
             leaf.objects.bulk_create([leaf(tree="t", leaf=LONG)])
-        with assert_requests(["BatchExecuteStatement"]), pytest.raises(BulkError, match="in the trash"):
+        with assert_requests(["BatchExecuteStatement"]), pytest.raises(BulkError, match="to the trash"):
             leaf.objects.bulk_create([leaf(tree="t", leaf=each) for each in ("a", LONG, "b")])
         assert leaf.objects.filter(tree="t").count() == 2
         made = leaf.objects.create(tree="t", leaf=LONG[:990])
-        with pytest.raises(InvalidValue, match="in the trash"):
+        with pytest.raises(InvalidValue, match="to the trash"):
             made.move(leaf=LONG)
         made.delete()
         made.restore()

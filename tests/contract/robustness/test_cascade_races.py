@@ -109,7 +109,7 @@ def test_a_search_without_an_end_is_an_error(table: Table) -> None:
             number += 1
             Trophy.objects.create(club_id="c", year=number)
 
-    with intercept(interceptor), pytest.raises(StaleObject, match=r"still being created.*dynamo_verify"):
+    with intercept(interceptor), pytest.raises(StaleObject, match=r"still creating.*dynamo_verify"):
         made.hard_delete()
 
 

@@ -50,7 +50,7 @@ def test_a_table_that_is_as_it_should_be(pages: Pages) -> None:
     """Nothing is listed."""
     shown = pages.get("dynamodb/health/")
     assert shown.context["troubles"] == []
-    assert "no migration is open" in text_of(shown)
+    assert "There are no open migrations." in text_of(shown)
 
 
 def test_the_page_as_a_whole_reads_descriptions_and_one_item(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
