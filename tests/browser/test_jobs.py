@@ -60,7 +60,7 @@ def test_a_job_that_was_left_is_found_by_the_index(reloaded: Page) -> None:
     reloaded.locator("#content").get_by_role("link", name="Jobs").click()
     expect(reloaded.locator(".dynamo-items tbody td").first).to_have_text("100 done, 400 left")
     reloaded.get_by_role("link", name="Delete 500 companies").click()
-    expect(reloaded.get_by_role("button", name="Carry on")).to_be_visible()
+    expect(reloaded.get_by_role("button", name="Resume")).to_be_visible()
 
 
 def test_both_answers_to_the_question_are_buttons_of_one_height(job: Page) -> None:
@@ -77,6 +77,6 @@ def test_a_job_that_is_opened_again_shows_how_far_it_is(screenshot: Callable[[st
 
 def test_a_job_that_is_opened_again_is_carried_on_to_its_end(reloaded: Page) -> None:
     """No company is left but in the trash."""
-    reloaded.get_by_role("button", name="Carry on").click()
+    reloaded.get_by_role("button", name="Resume").click()
     expect(reloaded.locator("#content")).to_contain_text("The job is done.")
     assert (Company.objects.count(), Company.deleted_objects.count()) == (0, 500)
