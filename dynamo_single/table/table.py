@@ -29,14 +29,16 @@ from dynamo_single.table.lease import Lease
 from dynamo_single.table.pynamodb import PynamodbTable
 from dynamo_single.table.redirects import INTERCEPTORS, LISTENERS
 from dynamo_single.table.request import READS, Item, Parameters, Request, Response, Statement, insert_statement
+from dynamo_single.table.shaped.declared import models_of
 from dynamo_single.table.shaped.sortable import Unstorable
-from dynamo_single.table.shaped.translator import Translator, models_of
 
 if TYPE_CHECKING:
-    from dynamo_single.table.shaped import companions
+    from dynamo_single.table.shaped import companions, translator
+    from dynamo_single.table.shaped.translator import Translator
 else:
-    # Only tables with a companion need it.
+    # Only tables of other programs need them.
     companions = LazyModule("dynamo_single.table.shaped.companions")
+    translator = LazyModule("dynamo_single.table.shaped.translator")
 
 logger = logging.getLogger("dynamo_single.requests")
 
@@ -285,7 +287,7 @@ class ShapedTable(Table):
         """The translator of the table, a new one if the models of the alias have changed."""
         models, held = models_of(self.settings.alias), self._translator
         if held is None or held.models is not models:
-            held = self._translator = Translator(self.settings.shape, models, self._translator_of)
+            held = self._translator = translator.Translator(self.settings.shape, models, self._translator_of)
         return held
 
     def _translator_of(self, table_name: str) -> Translator | None:
@@ -304,21 +306,21 @@ class ShapedTable(Table):
         lease: Lease | None = None,
         head: dict[str, str] | None = None,
     ) -> Response:
-        translator = self.translator
+        shaped = self.translator
         try:
-            sent, translated = translator.request(operation, params)
+            sent, translated = shaped.request(operation, params)
         except Unstorable:
             if operation != "GetItem":
                 raise
             return {}
-        if decoder is not None and translator.types_of(operation, params):
+        if decoder is not None and shaped.types_of(operation, params):
             decoder = None
         try:
             answer = await super()._call(sent, translated, decoder, lease, head)
         except transport.FAILURES as error:
-            transport.translate(error, partial(translator.response, operation, params))
+            transport.translate(error, partial(shaped.response, operation, params))
             raise
-        return translator.response(operation, params, answer)
+        return shaped.response(operation, params, answer)
 
 
 #: The tables with a shape of their own, by their name.

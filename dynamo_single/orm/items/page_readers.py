@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from django.db import DEFAULT_DB_ALIAS
 from msgspec import Struct
 
 from dynamo_single.conf import table_settings
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.items.readers import is_read_whole, names_of, value_source
 from dynamo_single.orm.items.stored import NAME, PartialBytes, ShapedBytes
 from dynamo_single.orm.schema import registry
@@ -26,9 +27,14 @@ from dynamo_single.orm.schema.fields.fetching import ObjectState
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names as physical
 from dynamo_single.table.answers import ResponseDecoder
-from dynamo_single.table.shaped.joined import pair_of_id
+from dynamo_single.table.shaped.declared import models_of
 from dynamo_single.table.shaped.sortable import key_text
-from dynamo_single.table.shaped.translator import models_of
+
+if TYPE_CHECKING:
+    from dynamo_single.table.shaped import joined
+else:
+    # Only tables of other programs need it.
+    joined = LazyModule("dynamo_single.table.shaped.joined")
 
 #: The container of a row, or a function that converts a tuple.
 RowShape = Literal["tuple", "dict", "value"] | Callable[[Iterable[Any]], Any]
@@ -201,7 +207,7 @@ class _Item:
         self._is_mixed = self._is_mixed or any(each.in_key_only for each in attributes)
         self.known = {**names_of(attributes), "item_type": layout.item_type, "Other": _Other}
         if not shape.is_own:
-            self.known |= {"key_text": key_text, "pair_of_id": pair_of_id}
+            self.known |= {"key_text": key_text, "pair_of_id": joined.pair_of_id}
         if not is_typed:
             self.known["type_of"] = models_of(layout.alias).type_of
             self.usual = [f"if type_of(*{self.pair()}) != item_type: raise Other"]

@@ -22,7 +22,7 @@ from dynamo_single.orm.model.model import Abstract, Model
 from dynamo_single.orm.query.manager import Manager, SoftDeleteManager
 from dynamo_single.orm.requests.atomic_block import Block, current
 from dynamo_single.orm.rollout import knowledge
-from dynamo_single.orm.schema import bindings, recognition, registry
+from dynamo_single.orm.schema import bindings, registry
 from dynamo_single.orm.schema.attributes import (
     AuthorAttribute,
     IdAttribute,
@@ -34,15 +34,17 @@ from dynamo_single.orm.schema.keys.template import IndexKey, Key
 from dynamo_single.orm.schema.types import ConditionArgument, DynamoModel, are_plain
 from dynamo_single.table import names
 from dynamo_single.table.flow import run
-from dynamo_single.table.shaped import joined, translator
+from dynamo_single.table.shaped import declared
 
 if TYPE_CHECKING:
     from dynamo_single.orm.effects import base as effects
     from dynamo_single.orm.effects.base import CallerConditions
     from dynamo_single.orm.items import unique_rules
+    from dynamo_single.orm.schema import recognition
     from dynamo_single.orm.write import on_delete, trash
 else:
     effects = LazyModule("dynamo_single.orm.effects.base")
+    recognition = LazyModule("dynamo_single.orm.schema.recognition")
     on_delete = LazyModule("dynamo_single.orm.write.on_delete")
     trash = LazyModule("dynamo_single.orm.write.trash")
     unique_rules = LazyModule("dynamo_single.orm.items.unique_rules")
@@ -233,8 +235,7 @@ def _forget(*, setting: str, **_: object) -> None:
 
 
 setting_changed.connect(_forget, dispatch_uid="dynamo_single.orm.model.bases")
-joined.register_records(_sorts)
-translator.register_models(recognition.model_names)
+declared.register(lambda alias: recognition.model_names(alias), _sorts)
 
 
 def _indexes(alias: str) -> Sequence[str]:

@@ -22,9 +22,10 @@ from dynamo_single.orm.schema.keys.secret_values import MASK
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table import names
 from dynamo_single.table.request import MAX_BATCH_KEYS, Request
+from dynamo_single.table.shaped.declared import models_of
 from dynamo_single.table.shaped.joined import id_of_pair
 from dynamo_single.table.shaped.sortable import Unstorable
-from dynamo_single.table.shaped.translator import Translator, models_of
+from dynamo_single.table.shaped.translator import Translator
 
 #: How many keys and requests are printed before the rest is only counted.
 _SHOWN = 3

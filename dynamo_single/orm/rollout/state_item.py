@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import DecodeError, ValidationError, json
 
 from dynamo_single.exceptions import UnexpectedItem
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
-from dynamo_single.orm.rollout import former_forms
 from dynamo_single.orm.rollout.states import STATE_KEY, STATE_TYPE, StoredForm, StoredShards, TableState
 from dynamo_single.table import names
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.rollout import former_forms
+else:
+    # Only tables of an earlier release need it.
+    former_forms = LazyModule("dynamo_single.orm.rollout.former_forms")
 
 REVISION: Final = "revision"
 _OWNER: Final = "owner"

@@ -20,8 +20,8 @@ from dynamo_single.orm.schema.keys.template import SEPARATOR, Template
 from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table.names import ITEM_TYPE, PARTITION_KEY, SORT_KEY
 from dynamo_single.table.request import Item, StoredValue
+from dynamo_single.table.shaped.declared import ModelNames
 from dynamo_single.table.shaped.sortable import is_number_text, key_value, number_of_text
-from dynamo_single.table.shaped.translator import ModelNames
 
 #: The number of keys in the cache of types, for each table.
 _REMEMBERED = 4096

@@ -3,13 +3,12 @@
 All code above the table uses ``pk`` and ``sk``. In a table without a sort key, the ``sk`` of a model's item is a
 constant, so its key is its ``pk`` alone. In a table of records, whose ``KEY`` is ``"id"``, the prefix of the identifier
 determines the ``sk``, and the ``pk`` is the escaped identifier. The key of any other item is its ``pk`` and ``sk``,
-joined. Each pair has a different text. The mapping registers the prefixes of records with ``register_records()``.
+joined. Each pair has a different text. ``declared`` has the prefixes of records.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
 from typing import Final
 
 from dynamo_single.conf.shapes import NO_SORT_KEY
@@ -18,24 +17,11 @@ from dynamo_single.table import masking
 from dynamo_single.table.masking import escape, unescape
 from dynamo_single.table.names import MIGRATIONS
 from dynamo_single.table.request import PARTITION_KEY_LIMIT, Parameters
+from dynamo_single.table.shaped import declared
 
 _MARK: Final = "#"
 _BETWEEN: Final = "|"
 _UUID: Final = re.compile(r"-[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\Z")
-
-
-def _none() -> Sequence[tuple[str, str]]:
-    return ()
-
-
-#: The prefixes of records' identifiers, the longest first, each with the sort key of its records.
-_declared: Callable[[], Sequence[tuple[str, str]]] = _none
-
-
-def register_records(declared: Callable[[], Sequence[tuple[str, str]]]) -> None:
-    """Register a function that returns the prefixes of records; the mapping calls this when it is imported."""
-    global _declared
-    _declared = declared
 
 
 def id_of_pair(partition: str, sort: str, *, by_prefix: bool = True) -> str:
@@ -105,7 +91,7 @@ def _sort_of(identifier: str) -> str:
 
     The prefix of an unknown model ends before a UUID, or else before the last ``-``.
     """
-    for prefix, sort in _declared():
+    for prefix, sort in declared.record_sorts():
         if not prefix or identifier.startswith(f"{prefix}-"):
             return sort
     found = _UUID.search(identifier)

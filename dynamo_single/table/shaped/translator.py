@@ -10,14 +10,13 @@ from decimal import Decimal
 from functools import lru_cache, partial
 from typing import Any, Final
 
-from msgspec import Struct
-
 from dynamo_single.conf.shapes import NO_SORT_KEY, KeyType, Shape
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.table import names as own
 from dynamo_single.table.answers import TypedResponse
 from dynamo_single.table.request import Item, Parameters, StoredValue
 from dynamo_single.table.shaped import joined
+from dynamo_single.table.shaped.declared import NO_MODELS, ModelNames
 from dynamo_single.table.shaped.expressions import ExpressionWriter, Rewritten, meets_constant, texts_of
 from dynamo_single.table.shaped.joined import beginning_of, id_of_pair, is_pair, pair_of_id
 from dynamo_single.table.shaped.sortable import key_text, key_value
@@ -27,37 +26,11 @@ _VALUES: Final = "ExpressionAttributeValues"
 _NAMES: Final = "ExpressionAttributeNames"
 
 
-class ModelNames(Struct, frozen=True, eq=False):
-    """The declarations of an alias's models that a table needs.
-
-    - ``declared``: the names of stored attributes.
-    - ``key_only``: the names of attributes that only keys contain.
-    - ``type_of``: the type of the item with a key, for tables without types; ``None`` for an item of no model.
-    - ``values_of``: the attributes of an item that only its key contains.
-    """
-
-    declared: frozenset[str] = frozenset()
-    key_only: frozenset[str] = frozenset()
-    type_of: Callable[[str, str], str | None] = lambda partition, sort: None
-    values_of: Callable[[Item], dict[str, StoredValue]] = lambda item: {}
-
-
-_NO_MODELS: Final = ModelNames()
-#: Return what the models of an alias declare; the mapping registers it.
-_models: Callable[[str], ModelNames] = lambda alias: _NO_MODELS  # noqa: E731
-
-
-def register_models(models: Callable[[str], ModelNames]) -> None:
-    """Register a function that returns what the models of an alias declare; it returns one object until they change."""
-    global _models
-    _models = models
-
-
 class Translator:
     """Translates for one table; ``shape`` is not the app's own."""
 
     def __init__(
-        self, shape: Shape, models: ModelNames = _NO_MODELS, others: Callable[[str], Translator | None] | None = None
+        self, shape: Shape, models: ModelNames = NO_MODELS, others: Callable[[str], Translator | None] | None = None
     ) -> None:
         self.shape = shape
         self.models = models
@@ -378,8 +351,3 @@ def _back(shape: Shape, shared: frozenset[str]) -> dict[str, tuple[str, ...]]:
 
 def _is_same_number(one: StoredValue, other: StoredValue) -> bool:
     return "N" in one and "N" in other and Decimal(one["N"]) == Decimal(other["N"])
-
-
-def models_of(alias: str) -> ModelNames:
-    """Return what the models of an alias declare, the same object until they change."""
-    return _models(alias)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dynamo_single.table.names import PARTITION_KEY, SORT_KEY
 from dynamo_single.table.request import Item, Parameters, inserted_item
-from dynamo_single.table.shaped.translator import Translator
+
+if TYPE_CHECKING:
+    from dynamo_single.table.shaped.translator import Translator
 
 #: Return the translator of a table by its name; ``None`` if it uses the app's own names.
-TranslatorOf = Callable[[str], Translator | None]
+TranslatorOf = Callable[[str], "Translator | None"]
 
 
 def own_key(item: Item) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from dynamo_single.conf import parse
 from dynamo_single.conf.shapes import BY_ID
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported, UnexpectedItem
 from dynamo_single.orm.schema.keys import codecs
-from dynamo_single.table.shaped import joined
+from dynamo_single.table.shaped import declared as declarations
 from dynamo_single.table.shaped.joined import id_of_pair, pair_of_id, record_key
 from dynamo_single.table.shaped.translator import Translator
 
@@ -67,7 +67,7 @@ SORTS = [("product-x", "#PRODUCT-X"), ("product", "#PRODUCT"), ("", "#THING")]
 def declared(request: Any) -> Iterator[list[tuple[str, str]]]:
     """Some records."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(joined, "_declared", lambda: request.param)
+        patch.setattr(declarations, "record_sorts", lambda: request.param)
         yield request.param
 
 
