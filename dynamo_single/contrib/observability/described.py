@@ -12,13 +12,14 @@ from msgspec import Struct
 from dynamo_single import conf
 from dynamo_single.costs import Cost
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.keys.shards import split_partition
+from dynamo_single.orm.schema.keys.template import Template
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.redirects import SentRequest
 
 #: Two forms of a key condition: ``#name = :value``, also with another operator, and ``begins_with(#name, :value)``.
 _COMPARED: Final = re.compile(r"(#?\w+)(?:, | [=<>]+ | BETWEEN )(:\w+)")
-_VARIABLE: Final = re.compile(r"\{[^}]*\}")
 
 
 class Described(Struct, frozen=True):
@@ -71,49 +72,43 @@ def _model(table: str, key: Mapping[str, Any]) -> str:
     """Return the label of the model whose templates fit some key attributes best; ``""`` if several fit equally."""
     texts = {name: value["S"] for name, value in key.items() if isinstance(value, Mapping) and "S" in value}
     found: dict[int, set[str]] = {}
-    for each in _templates(table) if texts else ():
+    for each in _keys(table) if texts else ():
         if (literals := each.literals_in(texts)) is not None:
             found.setdefault(literals, set()).add(each.label)
     best = found[max(found)] if found else set[str]()
     return best.pop() if len(best) == 1 else ""
 
 
-class _Template(Struct, frozen=True):
-    """One key of a model: the names of its attributes, a pattern of its partition key, and how both keys begin."""
+class _Key(Struct, frozen=True):
+    """One key of a model: the stored names of its attributes, and their templates."""
 
     label: str
     names: tuple[str, str]
-    beginnings: tuple[str, str]
-    pattern: re.Pattern[str]
-    partition_literals: int
+    partition: Template
+    sort: Template
 
     def literals_in(self, texts: Mapping[str, str]) -> int | None:
         """Return how many literal characters fit; ``None`` if a key attribute does not fit."""
-        (partition, sort), (start, sort_start) = self.names, self.beginnings
-        text = texts.get(partition)
-        if text is None or not text.startswith(start) or self.pattern.fullmatch(text) is None:
+        partition, sort = map(texts.get, self.names)
+        if partition is None or not self.partition.matches(split_partition(partition)[0]):
             return None
-        if sort not in texts:
-            return self.partition_literals
-        return self.partition_literals + len(sort_start) if texts[sort].startswith(sort_start) else None
+        literals = sum(map(len, self.partition.pattern.literals))
+        if sort is None:
+            return literals
+        return literals + len(self.sort.pattern.literals[0]) if self.sort.could_start_with(sort) else None
 
 
 @cache
-def _templates(table: str) -> tuple[_Template, ...]:
+def _keys(table: str) -> tuple[_Key, ...]:
     """Return the keys of all models of a table; the models of a process do not change."""
     aliases = {alias for alias in conf.aliases() if conf.table_settings(alias).table_name == table}
     models = [model for model in registry.all_models() if model._options.alias in aliases]
-    return tuple(template for model in models for template in _keys(model))
+    return tuple(key for model in models for key in _keys_of(model))
 
 
-def _keys(model: type[DynamoModel]) -> Iterator[_Template]:
+def _keys_of(model: type[DynamoModel]) -> Iterator[_Key]:
     shape = conf.table_settings(model._options.alias).shape
     for key in registry.layout_of(model).keys:
         index = key.index
         own = (names.PARTITION_KEY, names.SORT_KEY) if index is None else (f"{index}pk", f"{index}sk")
-        literals = _VARIABLE.split(key.partition.source)
-        # A shard is a number after the partition key.
-        pattern = re.compile("(?s:.*)".join(map(re.escape, literals)) + "(![0-9]+)?")
-        pair = shape.name_of(own[0]), shape.name_of(own[1])
-        beginnings = literals[0], key.sort.source.partition("{")[0]
-        yield _Template(model._meta.label, pair, beginnings, pattern, sum(map(len, literals)))
+        yield _Key(model._meta.label, (shape.name_of(own[0]), shape.name_of(own[1])), key.partition, key.sort)

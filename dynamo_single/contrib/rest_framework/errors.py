@@ -11,6 +11,7 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final
 
+from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
@@ -18,6 +19,7 @@ from django.utils.translation import gettext as _
 from rest_framework import views
 from rest_framework.exceptions import APIException, NotFound
 from rest_framework.generics import GenericAPIView
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.response import Response
 
 from dynamo_single.exceptions import (
@@ -26,6 +28,7 @@ from dynamo_single.exceptions import (
     ConditionNotMet,
     DisallowedLookup,
     DynamoSingleError,
+    ImmutableAttribute,
     InvalidCursor,
     InvalidValue,
     ItemTooLarge,
@@ -62,7 +65,8 @@ CONFLICTS: Final = (
 def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response | None:
     """Return a response for an error of this app, and leave other errors to REST framework's handler.
 
-    - 400: a query that no key supports, an unsuitable value, or an object that is too large.
+    - 400: a query that no key supports, an unsuitable value, a change of an immutable attribute (``fields`` names it),
+      another unsupported change, or an object that is too large.
     - 404: an object that is not stored, or an invalid cursor.
     - 409: a conflict with a concurrent write or with another object. If the view is about one object, it is read again
       (one GetItem), and ``stored`` contains it as the view's serializer returns it.
@@ -80,8 +84,7 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
     if isinstance(error, InvalidCursor):
         return views.exception_handler(NotFound(_("Invalid cursor")), context)
     if isinstance(error, REFUSED):
-        detail = _("No key supports this filter, search or order.")
-        return _response(HTTPStatus.BAD_REQUEST, error, context, detail=detail)
+        return _response(HTTPStatus.BAD_REQUEST, error, context, **_refusal(error, context))
     if isinstance(error, CONFLICTS):
         return _response(HTTPStatus.CONFLICT, error, context, **_conflict(error, context))
     if isinstance(error, InvalidValue | ItemTooLarge) and not isinstance(error, UnreadableItem):
@@ -103,6 +106,16 @@ def _response(status: HTTPStatus, error: Exception, context: Mapping[str, Any], 
 
 def _away(error: Exception) -> dict[str, Any]:
     return {"detail": visitor_message(error), "outcome_unknown": isinstance(error, OutcomeUnknown)}
+
+
+def _refusal(error: Exception, context: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the data of an unsupported query or change."""
+    if isinstance(error, ImmutableAttribute):
+        name = apps.get_model(error.label)._meta.get_field(error.field).name
+        return {"detail": _("This value cannot be changed. Nothing was saved."), "fields": [name]}
+    if getattr(context.get("request"), "method", "GET") in SAFE_METHODS:
+        return {"detail": _("No key supports this filter, search or order.")}
+    return {"detail": _("This request is not supported.")}
 
 
 def _conflict(error: Exception, context: Mapping[str, Any]) -> dict[str, Any]:

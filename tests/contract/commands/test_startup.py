@@ -92,6 +92,12 @@ def test_a_start_imports_no_tools_of_other_processes() -> None:
     assert [name for name in sorted(imported()) if others.match(name)] == []
 
 
+def test_plain_project_imports_no_translator_of_shaped_tables() -> None:
+    """Of the package it has what models declare, and the order of numbers as text."""
+    found = {name for name in imported() if name.startswith("dynamo_single.table.shaped.")}
+    assert found <= {"dynamo_single.table.shaped.declared", "dynamo_single.table.shaped.sortable"}
+
+
 #: What neither a start nor a first ``get()`` needs: what writes, what plans and reads lists, and Django's migrations.
 _LATER = re.compile(
     r"dynamo_single\.(backend\.(migration_record|sql_transactions)|costs|permissions|orm\.(write|effects\.(?!django_on_commit)"

@@ -10,6 +10,7 @@ from rest_framework.permissions import AllowAny
 from rest_framework.routers import SimpleRouter
 
 from dynamo_single.contrib.rest_framework import filters, pagination, serializers
+from project.chat.models import Message
 from project.directory.models import Company, Person
 from tests.catalog.models import Order, Sample
 from tests.catalog.servers import GameServer
@@ -45,6 +46,7 @@ router.register("orders", view_set(Order))
 router.register("companies", view_set(Company, search_fields=("name",), filter_fields=("name",)))
 router.register("people", view_set(Person))
 router.register("samples", view_set(Sample))
+router.register("messages", view_set(Message, lookup_value_regex="[^/]+"))
 router.register("servers", view_set(GameServer))
 urlpatterns = [
     path("api/", include(router.urls)),

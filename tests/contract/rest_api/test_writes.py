@@ -10,7 +10,9 @@ import pytest
 from django.db.models import Q
 from rest_framework.test import APIClient
 
+from dynamo_single.exceptions import NotSupported
 from dynamo_single.testing import assert_requests, capture_requests, fault
+from project.chat.models import Message, Server
 from project.directory.models import Company, Person
 from tests.catalog.models import Order, Sample
 from tests.catalog.servers import GameServer, GameTag
@@ -63,6 +65,28 @@ def test_concurrent_change_returns_stored_object(client: APIClient, monkeypatch:
     assert response.status_code == 409
     assert response.json()["detail"] == "Another request changed this object. Nothing was saved."
     assert response.json()["stored"]["name"] == "Faster"
+
+
+def test_changed_immutable_attribute_names_its_field(client: APIClient) -> None:
+    first, second = (Server.objects.create(name=name) for name in "ab")
+    message = Message.objects.create(server=first, author="Ann", text="Hello")
+    response = client.patch(f"/api/messages/{message.pk}/", {"server": second.pk})
+    assert (response.status_code, response.json()) == (
+        400,
+        {"detail": "This value cannot be changed. Nothing was saved.", "fields": ["server"]},
+    )
+
+
+def test_unsupported_change_names_no_filter(client: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the model itself refuses the write."""
+    company = Company.objects.create(name="Acme")
+    monkeypatch.setattr(Company, "save", _refuse)
+    response = client.patch(f"/api/companies/{company.pk}/", {"name": "Other"})
+    assert (response.status_code, response.json()) == (400, {"detail": "This request is not supported."})
+
+
+def _refuse(self: Any, *args: Any, **options: Any) -> None:
+    raise NotSupported("Companies keep their names.")
 
 
 def test_unavailable_table_is_503(client: APIClient) -> None:
