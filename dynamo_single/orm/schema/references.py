@@ -196,8 +196,11 @@ def cascading_to_trash(binding: ModelBinding) -> tuple[Children, ...]:
 @fact
 def cascading_parents(binding: ModelBinding) -> tuple[tuple[type[DynamoModel], Any], ...]:
     """Return the models whose deletion cascades to a model's objects, each with the reference to it."""
-    model = binding.model._meta.concrete_model
-    every = ((parent, each) for parent in registry.all_models() for each in cascading_children(parent))
+    model: Any = binding.model._meta.concrete_model
+    related = [field.related_model for field in model._meta.concrete_fields if field.is_relation]
+    targets = {each._meta.concrete_model for each in related if each is not None and not isinstance(each, str)}
+    parents = (parent for parent in registry.all_models() if parent._meta.concrete_model in targets)
+    every = ((parent, each) for parent in parents for each in cascading_children(parent))
     return tuple((parent, each.field) for parent, each in every if each.model._meta.concrete_model is model)
 
 
