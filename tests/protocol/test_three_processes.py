@@ -66,9 +66,16 @@ def test_random_histories_hold_for_processes_in_trouble(name: str) -> None:
             assert not found.violation, f"{scenario.name}\n{found}"
 
 
+#: The rules whose lack fewer than one in 10,000 histories of two processes shows, and hardly one of three.
+#: ``test_rules.py`` finds it in all histories of two.
+RARE = {"without waits_for_unanswered", "without waits_for_commands"}
+
+
 @deep
-@pytest.mark.parametrize("scenario", [*without_rules()], ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize(
+    "scenario", [each for each in without_rules() if each.name not in RARE], ids=lambda scenario: scenario.name
+)
 def test_random_histories_find_what_is_wrong(scenario: Scenario) -> None:
-    """As many as there are of each kind find each rule that is left out."""
+    """As many as there are of each kind find each rule that is left out, except the ``RARE`` ones."""
     explorer, choose = Explorer(scenario._replace(codes=CODES[0])), random.Random(scenario.name)
     assert any(explorer.walk(choose).violation for _ in range(HISTORIES))
