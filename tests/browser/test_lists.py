@@ -7,7 +7,10 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
+from django.conf import settings
 from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.test import Client
 from playwright.sync_api import Locator, Page, Route, expect
 
 from dynamo_single.admin.lists import stepwise
@@ -118,8 +121,9 @@ def test_pages_of_five_thousand_there_and_back(
     assert rows(page)[0] == "Company 4900"
     picture("large-list-searched")
     page.goto("/admin/directory/company/?public__exact=1")
-    picture("large-list-refused")
-    expect(page.locator(".errornote")).to_contain_text("too many to search in one step")
+    picture("large-list-first-step")
+    expect(page.locator(".scan-progress")).to_contain_text("Searched 2000 of up to 100000 items and found 0 companies")
+    expect(page.get_by_role("link", name="Continue the search")).to_be_visible()
 
 
 def test_looking_through_a_large_list(signed_in: Page, picture: Callable[[str], None]) -> None:
@@ -128,8 +132,9 @@ def test_looking_through_a_large_list(signed_in: Page, picture: Callable[[str], 
         Company(name=f"{number:04} {'the harbour' if number % 500 == 7 else 'Company'}") for number in range(5000)
     )
     page = signed_in
-    page.goto("/admin/directory/company/?q=HARBOUR")
-    follow(page, page.get_by_role("link", name="Search all companies"))
+    page.goto("/admin/directory/company/")
+    page.fill("#searchbar", "HARBOUR")
+    follow(page, page.locator("#changelist-search input[type=submit]"))
     expect(page.locator(".scan-progress")).to_contain_text("All items were searched.")
     expect(page.locator(".scan-progress")).to_contain_text("Searched 5000 of up to 100000 items and found 10 companies")
     assert rows(page) == [f"{number:04} the harbour" for number in range(7, 5000, 500)]
@@ -150,9 +155,10 @@ def looking(signed_in: Page, fifty: None) -> Iterator[tuple[Page, list[Route]]]:
     """A page that looks through them, and those of its further steps that are not let through yet."""
     held: list[Route] = []
     page = signed_in
-    page.goto("/admin/directory/company/?q=harbour")
+    page.goto("/admin/directory/company/")
+    page.fill("#searchbar", "harbour")
     page.route(re.compile(r"scan=.*"), lambda route: held.append(route) if is_step(route) else route.continue_())
-    follow(page, page.get_by_role("link", name="Search all companies"))
+    follow(page, page.locator("#changelist-search input[type=submit]"))
     expect(page.locator("#scan-stop")).to_be_visible()
     yield page, held
     page.unroute_all(behavior="ignoreErrors")
@@ -180,7 +186,7 @@ def test_a_look_through_a_list_is_stopped(looking: tuple[Page, list[Route]]) -> 
     assert held == []
 
 
-def test_what_was_stopped_is_gone_on_with(looking: tuple[Page, list[Route]]) -> None:
+def test_stopped_scan_continues_in_place(looking: tuple[Page, list[Route]]) -> None:
     """From where it was, by the link that is left; with the keyboard, which is there already."""
     page, held = looking
     page.locator("#scan-stop").focus()
@@ -188,8 +194,8 @@ def test_what_was_stopped_is_gone_on_with(looking: tuple[Page, list[Route]]) -> 
     let_through(page, held)
     link = page.get_by_role("link", name="Continue the search")
     expect(link).to_be_focused()
-    with page.expect_navigation():
-        page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    let_through(page, held)
     expect(page.locator(".scan-progress")).to_contain_text("All items were searched.")
 
 
@@ -209,3 +215,54 @@ def test_a_link_from_elsewhere_does_not_look_through_a_list(signed_in: Page) -> 
     page.wait_for_load_state("networkidle")
     expect(page.locator("#scan-stop")).to_be_hidden()
     expect(page.locator(".scan-progress")).to_contain_text("Searched 20 of")
+
+
+@pytest.fixture
+def third(signed_in: Page, table: object, monkeypatch: pytest.MonkeyPatch) -> Page:
+    """A search of fifty companies that finds every third, and has read them all."""
+    monkeypatch.setattr(type(admin.site.get_model_admin(Company)), "list_max_in_memory", 20)
+    monkeypatch.setattr(stepwise, "_CHUNK", 10)
+    Company.objects.bulk_create(Company(name=f"{n:02} {'harbour' if n % 3 == 0 else 'mill'}") for n in range(50))
+    signed_in.goto("/admin/directory/company/")
+    signed_in.fill("#searchbar", "harbour")
+    follow(signed_in, signed_in.locator("#changelist-search input[type=submit]"))
+    expect(signed_in.locator(".scan-progress")).to_contain_text("All items were searched.")
+    return signed_in
+
+
+def steps_of(page: Page) -> list[str]:
+    """The steps that the script of the page requests; the list is filled as it requests them."""
+    found: list[str] = []
+    page.on("request", lambda request: found.append(request.url) if request.resource_type == "fetch" else None)
+    return found
+
+
+def test_reload_keeps_rows_and_restarts_nothing(third: Page) -> None:
+    """The rows of all steps are shown again, and no step is requested."""
+    steps, found = steps_of(third), rows(third)
+    third.reload()
+    expect(third.locator(".scan-progress")).to_contain_text("All items were searched.")
+    third.wait_for_load_state("networkidle")
+    assert (rows(third), steps) == (found, [])
+
+
+def test_way_back_from_a_row_restarts_nothing(third: Page) -> None:
+    """The list is as it was left."""
+    found = rows(third)
+    follow(third, third.locator("#result_list a", has_text=found[-1]))
+    steps = steps_of(third)
+    third.go_back()
+    expect(third.locator(".scan-progress")).to_contain_text("All items were searched.")
+    assert (rows(third), steps) == (found, [])
+
+
+def test_next_user_of_a_tab_sees_no_rows_of_the_last(third: Page, address: str) -> None:
+    """The rows that the browser keeps belong to a user; another one sees the first step, and a link."""
+    other = get_user_model()._default_manager.create_superuser("other", "other@example.com", "secret")
+    found, client, name = rows(third), Client(), settings.SESSION_COOKIE_NAME
+    client.force_login(other)
+    third.context.clear_cookies()
+    third.context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": address}])
+    third.reload()
+    expect(third.get_by_role("link", name="Continue the search")).to_be_visible()
+    assert 0 < len(rows(third)) < len(found)

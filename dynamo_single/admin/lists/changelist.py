@@ -15,40 +15,34 @@ from django.db.models import ForeignKey
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
-from dynamo_single.admin import secrets, types
+from dynamo_single.admin import secrets
 from dynamo_single.admin.errors import is_developer
 from dynamo_single.admin.lists import in_memory, key_advice, search, stepwise
 from dynamo_single.admin.lists.filters import facet_counter, row_lookup
+from dynamo_single.admin.lists.scanning import ORDER_VAR, ScanningChangeList
 from dynamo_single.admin.references import is_exact, is_served_by_keys
 from dynamo_single.admin.types import MissingPart
 from dynamo_single.admin.viewing.display import hide_in_list
 from dynamo_single.admin.viewing.rules import sees_all
 from dynamo_single.costs import Costs, measure_requests
-from dynamo_single.exceptions import DynamoSingleError, NotSupported, TooManyMatches
+from dynamo_single.exceptions import DynamoSingleError, NoAccessPattern, NotSupported, TooManyMatches
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.schema.types import DynamoModel, ModelField
 
-#: Django's parameter with the columns of the order.
-ORDER_VAR = "o"
 #: The parameter with the page size, one of ``list_page_sizes``.
 SIZE_VAR = "size"
 #: The parameter with the cursor at which a page of a large list begins.
 CURSOR_VAR = "cursor"
 
 
-class KeyChangeList(types.KeyChangeList):
+class KeyChangeList(ScanningChangeList):
     """Django's list. Keys serve what they can; the rest is computed from rows in memory if there are few enough.
 
     ``held_rows`` is the number of rows in memory, and ``costs`` the cost of reading them. ``left_out`` names the
-    omitted parts, and ``missing_keys`` proposes keys for them to developers. ``is_counted`` is set if the number of
-    rows is known, ``is_complete`` if keys found all matches of a search. ``progress`` is that of a scan.
+    omitted parts, and ``missing_keys`` proposes keys for them to developers.
     """
 
     held_rows: int | None = None
-    is_counted = True
-    is_complete = True
-    progress: stepwise.ScanProgress | None = None
-    progress_text = ""
     missing_keys: Sequence[tuple[str, str]] = ()
     _filters: Any = None
     #: Whether the list is known to exceed the bound, so that its rows are not counted.
@@ -72,6 +66,8 @@ class KeyChangeList(types.KeyChangeList):
                 self._ask_filters(request)
         self._describe(request)
         hide_in_list(self, request)
+        if self.offer_scans(request):
+            self.params[stepwise.SCAN_VAR] = stepwise.sign_offer(request)  # for the form of the search
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> Any:
         """Return the queryset of the rows."""
@@ -141,14 +137,22 @@ class KeyChangeList(types.KeyChangeList):
         return None if secrets.is_secret(self.model_admin, found) else found
 
     def get_ordering(self, request: HttpRequest, queryset: Any) -> list[Any]:
-        """Return Django's order without secrets. A large list omits a declared order that no key supports."""
-        ordering = secrets.without_secrets(self.model_admin, super().get_ordering(request, queryset))
-        if not ordering or self.params.get(ORDER_VAR) or not in_memory.is_disabled(request):
-            return ordering
-        if is_exact(queryset.order_by(*ordering)) or not is_exact(queryset.order_by()):
-            return ordering
-        self._leave_out(_("its default order"), key_advice.ordering(*ordering))
-        return []
+        """Return Django's order without secrets."""
+        return secrets.without_secrets(self.model_admin, super().get_ordering(request, queryset))
+
+    def _leave_out_order(self) -> None:
+        """Keep the order of the key, and name the order that no key supports: the columns, or that of the admin."""
+        chosen, admin = self.params.pop(ORDER_VAR, None), self.model_admin
+        self.filter_params.pop(ORDER_VAR, None)
+        if not chosen:
+            ordering = super().get_ordering(self.request, self.root_queryset)
+            self._leave_out(_("its default order"), key_advice.ordering(*secrets.without_secrets(admin, ordering)))
+            return
+        numbers = [int(number) for each in chosen.split(".") if (number := each.rpartition("-")[2]).isdecimal()]
+        for name in dict.fromkeys(self.list_display[number] for number in numbers if number < len(self.list_display)):
+            order = self.get_ordering_field(name)
+            if order is not None:
+                self._leave_out(*key_advice.column_order(self, name))
 
     def _get_deterministic_ordering(self, ordering: Any) -> list[str]:
         # Django adds "-pk", which few keys serve; the order of a key is total already (private to Django).
@@ -184,8 +188,9 @@ class KeyChangeList(types.KeyChangeList):
             self.result_list: Any = []
             self.result_count = 0
             return
-        if self._scan is not None and self.scan_budget:
-            self._look_through(stepwise.read_progress(request, self._scan))
+        place = None if self._scan is None else stepwise.read_progress(request, self._scan)
+        if place is not None and self.scan_budget:
+            self.look_through(place)
             return
         if self._cursor is not None:
             self._read_by_keys(request)
@@ -202,17 +207,46 @@ class KeyChangeList(types.KeyChangeList):
             if not in_memory.is_exceeded(request):
                 raise
             self._read_by_keys(request)
+        except NoAccessPattern:
+            if not self.scan_budget or not (self.query or self.get_filters_params()):
+                raise
+            self.look_through(stepwise.ScanProgress())
 
     def _read_by_keys(self, request: HttpRequest) -> None:
+        """Read a page of a large list. If no key supports it, or keys find nothing, read the first step of a scan."""
+        held = in_memory.disable(request), self.queryset, self.root_queryset
         self.is_complete = not self.query
-        in_memory.disable(request)
-        self.root_queryset = self.model_admin.get_queryset(request)
-        self.queryset = self.get_queryset(request)
-        if self.query:
-            self._explain_search(request)
-        if not is_exact(self.queryset):
+        try:
+            self.root_queryset = self.model_admin.get_queryset(request)
+            self.queryset = self.get_queryset(request)
+            if self.query:
+                self._explain_search(request)
+            is_served = self._keep_order_of_key()
+        except NotSupported:  # a comparison that only Python supports
+            if not self.scan_budget:
+                raise
+            is_served = False
+        if is_served or self._cursor is not None:
+            self._read(request)
+            if self.result_list or not self.query or self._cursor is not None or not self.scan_budget:
+                return
+        if not self.scan_budget:
             raise in_memory.ListTooLarge(self)
-        self._read(request)
+        shared, self.queryset, self.root_queryset = held
+        in_memory.enable(request, shared)
+        self.found_by_keys = ""
+        self.look_through(stepwise.ScanProgress())
+
+    def _keep_order_of_key(self) -> bool:
+        """Return whether keys support the query, if necessary without its order, which the page then leaves out."""
+        if is_exact(self.queryset):
+            return True
+        self._leave_out_order()
+        unordered = self.queryset.order_by()
+        if not is_exact(unordered):
+            return False
+        self.queryset = unordered
+        return True
 
     def without_search(self) -> Any:
         """Return the rows that match the filters."""
@@ -221,15 +255,6 @@ class KeyChangeList(types.KeyChangeList):
             return self.get_queryset(self.request)
         finally:
             self.__dict__.update(before)  # the page has already decided how it shows its filters
-
-    def _look_through(self, before: stepwise.ScanProgress) -> None:
-        self.is_counted = False
-        self.list_editable = ()
-        self.result_list, self.progress = stepwise.next_rows(self, self.list_per_page, before)
-        is_costed = sees_all(self.model_admin.admin_site, self.request, self.model)
-        self.progress_text = stepwise.progress_text(self.progress, self.opts.verbose_name_plural, is_costed=is_costed)
-        self.result_count = len(self.result_list)
-        self.paginator = self.model_admin.get_paginator(self.request, self.result_list, self.list_per_page)
 
     def _explain_search(self, request: HttpRequest) -> None:
         fields = [str(name) for name in self.search_fields]
@@ -297,26 +322,6 @@ class KeyChangeList(types.KeyChangeList):
         """The address of the previous page of a list that is not counted."""
         return self.get_query_string({CURSOR_VAR: self.previous_cursor}) if self.previous_cursor else None
 
-    @property
-    def scan_budget(self) -> int:
-        """The most items that a scan of the list reads."""
-        return stepwise.scan_budget(self.model_admin)
-
-    @property
-    def scan_link(self) -> str | None:
-        """The address of the next step of a scan, or of its first step if keys did not find every match."""
-        if self.progress is None:
-            is_asked = self.scan_budget and (self.query or self.has_active_filters) and not self.is_complete
-            begin = {stepwise.SCAN_VAR: stepwise.sign_progress(self.request), ORDER_VAR: None}
-            return self.get_query_string(begin) if is_asked else None
-        further = {stepwise.SCAN_VAR: stepwise.sign_progress(self.request, self.progress)}
-        return None if self.progress.is_over else self.get_query_string(further)
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether the page requests the next steps itself. It does not if a user followed a link from another site."""
-        return bool(self._scan)
-
     def _ask_filters(self, request: HttpRequest) -> None:
         """Evaluate the values that the template will show. Unsupported parts are omitted and named."""
         if self.date_hierarchy and not self._is_held():
@@ -326,6 +331,7 @@ class KeyChangeList(types.KeyChangeList):
             self._leave_out(_("the numbers next to the filters"), is_counted=True)
             self.add_facets = False
         shown = []
+        self._offers_scan = self.offer_scans(request)
         for spec in self.filter_specs:
             if (lookup := row_lookup(spec)) and not self._is_held():
                 asked = self._example(getattr(spec, "field_path", ""), lookup)
@@ -339,6 +345,7 @@ class KeyChangeList(types.KeyChangeList):
             shown.append(spec)
         self.filter_specs = shown
         self.has_filters = bool(shown)
+        self._offers_scan = False
 
     def _is_held(self) -> bool:
         """Return whether all rows of the list are in memory; read them if they may be."""
@@ -352,7 +359,7 @@ class KeyChangeList(types.KeyChangeList):
 
     def _describe(self, request: HttpRequest) -> None:
         limit = in_memory.limit_of(self.model_admin)
-        is_small = self.is_counted and self.result_count <= limit and not in_memory.is_exceeded(request)
+        is_small = self.is_small(request)
         unordered = (self.queryset if is_small else in_memory.without_cache(self.queryset)).order_by()
         sortable = [name for name in self.sortable_by or () if self.get_ordering_field(name) is not None]
         self.sortable_by = [name for name in sortable if self._is_served(unordered, name)]
@@ -366,10 +373,10 @@ class KeyChangeList(types.KeyChangeList):
         # Without a filter or a search the two counts are equal; otherwise the template shows "Show all".
         is_narrowed = self.progress is None and (self.query or self.has_active_filters)
         self.full_result_count = None if is_narrowed else self.result_count
-        self.show_admin_actions = bool(self.result_list)
+        self.show_admin_actions = bool(self.result_list) or self.progress is not None
         is_part = self.lacking or not is_small
-        if is_part and self.progress is None and not _is_action(request) and is_developer(request.user):
-            self.missing_keys = key_advice.advice(self)
+        if is_part and not _is_action(request) and is_developer(request.user):
+            self.missing_keys = key_advice.advice(self) if self.progress is None else key_advice.scan_advice(self)
 
 
 def _is_action(request: HttpRequest) -> bool:

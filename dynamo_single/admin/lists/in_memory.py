@@ -124,9 +124,16 @@ def count_rows(model_admin: Any, queryset: Any) -> int:
     return int(queryset.count())
 
 
-def disable(request: HttpRequest) -> None:
-    """Stop sharing rows for the rest of this request."""
+def disable(request: HttpRequest) -> object:
+    """Stop sharing rows for the rest of this request; return what ``enable()`` accepts to share them again."""
+    shared = request.__dict__.get(_NAME)
     request.__dict__[_NAME] = None
+    return shared
+
+
+def enable(request: HttpRequest, shared: object) -> None:
+    """Share rows again."""
+    request.__dict__[_NAME] = shared
 
 
 def is_disabled(request: HttpRequest) -> bool:

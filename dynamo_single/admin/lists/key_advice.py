@@ -34,6 +34,14 @@ def advice(changelist: KeyChangeList) -> list[tuple[str, str]]:
     return found
 
 
+def scan_advice(changelist: KeyChangeList) -> list[tuple[str, str]]:
+    """Return why the page scans, the key with which it would not, and the order that it leaves out."""
+    root: Any = changelist.root_queryset
+    rows = in_memory.without_cache(root).order_by()
+    orders = [(each.what, "" if each.asked is None else key_for(each.asked, rows)) for each in changelist.lacking]
+    return [(_("the filters and the search"), in_memory.missing_key(changelist.queryset.order_by())), *orders]
+
+
 def key_for(asked: Callable[[Rows], Rows], rows: Rows) -> str:
     """Describe the key that supports a query, or propose one; if no key can support it, say so."""
     try:
@@ -82,8 +90,14 @@ def _unsupported_search(changelist: KeyChangeList, rows: Rows) -> Iterator[Missi
 
 def _unsupported_columns(changelist: KeyChangeList) -> Iterator[MissingPart]:
     """Yield the columns that cannot be sorted because no key has their order."""
+    named = {each.what for each in changelist.lacking}
     for name in changelist.unserved:
-        shown = label_for_field(name, changelist.model, changelist.model_admin)
-        yield MissingPart(
-            _("the order by %(column)s") % {"column": shown}, ordering(changelist.get_ordering_field(name))
-        )
+        what, asked = column_order(changelist, name)
+        if what not in named:
+            yield MissingPart(what, asked)
+
+
+def column_order(changelist: KeyChangeList, name: Any) -> tuple[str, Callable[[Rows], Rows]]:
+    """Return the name of the order by a column, and the function that orders rows by it."""
+    shown = label_for_field(name, changelist.model, changelist.model_admin)
+    return _("the order by %(column)s") % {"column": shown}, ordering(changelist.get_ordering_field(name))

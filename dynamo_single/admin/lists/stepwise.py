@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.core import signing
-from django.core.exceptions import SuspiciousOperation
 from django.core.paginator import EmptyPage, Page, PageNotAnInteger, Paginator
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
@@ -22,6 +21,7 @@ from dynamo_single.admin.lists import in_memory
 from dynamo_single.admin.references import is_exact
 from dynamo_single.admin.types import KeyChangeList
 from dynamo_single.costs import measure_requests
+from dynamo_single.exceptions import InvalidCursor
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import Condition
@@ -66,17 +66,24 @@ def sign_progress(request: HttpRequest, progress: ScanProgress | None = None) ->
     return signing.dumps(found, salt=_salt(request))
 
 
-def read_progress(request: HttpRequest, text: str) -> ScanProgress:
-    """Return the progress that an address contains; raise ``SuspiciousOperation`` if it is forged or another user's.
+def sign_offer(request: HttpRequest) -> str:
+    """Return a position for links of a large list: where keys do not support the link's list, a scan begins there."""
+    return signing.dumps([], salt=_salt(request))
 
-    An empty text is the first step, which any page can link to. Only a signed position continues by itself.
+
+def read_progress(request: HttpRequest, text: str) -> ScanProgress | None:
+    """Return the progress that an address contains; ``None`` for an offer, whose list keys may serve.
+
+    An empty text is the first step, which any page can link to. Only a signed position continues by itself. Raises
+    ``InvalidCursor`` if the position is forged or another user's.
     """
     if not text:
         return ScanProgress()
     try:
-        return ScanProgress(*signing.loads(text, salt=_salt(request)))
+        found = signing.loads(text, salt=_salt(request))
+        return ScanProgress(*found) if found else None
     except (signing.BadSignature, ValueError) as error:
-        raise SuspiciousOperation("The position in the list did not come from this site.") from error
+        raise InvalidCursor("The position in the list did not come from this site.") from error
 
 
 def _salt(request: HttpRequest) -> str:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from django.http import HttpRequest
+from django.contrib import messages
+from django.contrib.admin.options import IS_POPUP_VAR, TO_FIELD_VAR
+from django.contrib.admin.views.main import ERROR_FLAG
+from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
+from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
 from dynamo_single.admin.errors import is_developer
@@ -44,6 +49,8 @@ def refused_page(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exc
     """Return the page instead of a list that is not supported: status 400, and the reason."""
     message = explanation(error)
     logger.warning("The list %s cannot be shown: %s", hide(request.get_full_path()), message)
+    if _is_bad_address(request, error):
+        return _back_to_list(request, message)
     request.current_app = model_admin.admin_site.name
     context = {
         **model_admin.admin_site.each_context(request),
@@ -57,6 +64,31 @@ def refused_page(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exc
         "scan_budget": stepwise.scan_budget(model_admin),
     }
     return TemplateResponse(request, "dynamo_single/admin/unanswered.html", context, status=400)
+
+
+def _is_bad_address(request: HttpRequest, error: Exception) -> bool:
+    """Return whether the address is the reason, and the list without its parameters may be shown instead."""
+    has_reason = isinstance(error, TooManyMatches | TooManyReads | KeyNotFilled | NoAccessPattern)
+    is_of_list = has_reason or isinstance(error, in_memory.ListTooLarge)
+    return request.method == "GET" and bool(request.GET) and ERROR_FLAG not in request.GET and not is_of_list
+
+
+def _back_to_list(request: HttpRequest, message: str) -> HttpResponseBase:
+    """Redirect to the list as Django does for a wrong parameter, with the reason as a message."""
+    text = _("The URL contains an invalid filter, order or search.")
+    detail = format_html('<pre lang="en">{}</pre>', message) if is_developer(request.user) else ""
+    messages.error(request, format_html("{} {}", text, detail), fail_silently=True)
+    kept = [(name, request.GET[name]) for name in (IS_POPUP_VAR, TO_FIELD_VAR) if name in request.GET]
+    return HttpResponseRedirect(f"{request.path}?{urlencode([*kept, (ERROR_FLAG, '1')])}")
+
+
+def back_to_beginning(request: HttpRequest) -> HttpResponseBase:
+    """Redirect to the list without a position that is forged, another user's, or another list's."""
+    kept = request.GET.copy()
+    for name in (stepwise.SCAN_VAR, CURSOR_VAR):
+        kept.pop(name, None)
+    logger.warning("Ignored the invalid position in the address of the list %s.", hide(request.get_full_path()))
+    return HttpResponseRedirect(f"{request.path}?{kept.urlencode()}" if kept else request.path)
 
 
 def _scan_link(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exception) -> str:

@@ -381,19 +381,35 @@ def test_a_search_beside_a_filter_says_by_what_it_found(large: Pages, monkeypatc
 @pytest.mark.parametrize(
     ("question", "advice"),
     [
-        ("o=2", "no single key supports"),
-        ("stock=ZW", "no single key supports"),
-        ("public__exact=1", "no single key supports"),
-        ("stock__icontains=z", "Keep a folded copy"),
+        ("stock=ZW", "no single key supports filter(stock='ZW')"),
+        ("public__exact=1", "no single key supports filter(public=True)"),
+        ("stock__icontains=z", "no single key supports filter(stock__icontains='z')"),
     ],
 )
-def test_what_no_key_answers_of_a_large_list_is_said(large: Pages, question: str, advice: str) -> None:
-    """In words for everybody, and with the key that is missing for developers."""
+def test_scanned_list_names_missing_key(large: Pages, question: str, advice: str) -> None:
+    """The first step is shown, and developers read why the page scans."""
     response = large.get(f"{COMPANY}?{question}")
-    assert response.status_code == 400
-    said = text_of(response)
-    assert "There are more than 2 companies, which is too many to search in one step." in said
-    assert advice in said
+    assert response.status_code == 200
+    assert "Searched 3 of up to 100000 items" in text_of(response)
+    assert advice in missing_keys(response)["the filters and the search"]
+
+
+@pytest.mark.parametrize(("question", "named"), [("o=2", ["ticker"]), ("o=-2.3", ["ticker", "founded"])])
+def test_unsupported_column_keeps_order_of_key(large: Pages, question: str, named: list[str]) -> None:
+    """The page has the order of its key, names the order that it leaves out, and the key that would support it."""
+    response = large.get(f"{COMPANY}?{question}")
+    assert shown(response) == ["Bolt", "Zeta Works", "acme of zetaland"]
+    for column in named:
+        assert f"the order by {column}" in response.context["cl"].left_out
+        assert "A key that supports" in missing_keys(response)[f"the order by {column}"]
+    assert "o=" not in response.context["cl"].get_query_string()
+
+
+def test_unsupported_column_of_a_search_keeps_order_of_key(large: Pages) -> None:
+    """What keys find by a text stays found."""
+    response = large.get(f"{COMPANY}?q=Zeta&o=2")
+    assert shown(response) == ["Zeta Works"]
+    assert "the order by ticker" in response.context["cl"].left_out
 
 
 @pytest.fixture
@@ -430,16 +446,18 @@ def test_a_page_by_number_of_a_large_list_leads_back(paged: Pages, question: str
 
 
 @pytest.mark.parametrize("cursor", ["x", "é", "\x00", "x" * 5000, "eyJhIjoxfQ"])
-def test_a_cursor_that_is_none_is_a_wrong_request(paged: Pages, cursor: str) -> None:
-    """It is answered with 400, and nothing is read."""
-    assert paged.client.get(f"/admin/{COMPANY}", {"cursor": cursor}).status_code == 400
+def test_invalid_cursor_leads_to_first_page(paged: Pages, cursor: str) -> None:
+    """Nothing is read for it."""
+    page = paged.client.get(f"/admin/{COMPANY}", {"cursor": cursor})
+    assert page.headers["Location"] == f"/admin/{COMPANY}"
 
 
-def test_a_cursor_of_another_list_is_a_wrong_request(paged: Pages) -> None:
+def test_cursor_of_another_list_leads_to_first_page(paged: Pages) -> None:
     """A cursor belongs to the list that gave it."""
     Person.objects.create(company=Company.objects.all()[0], name="Mike")
     cursor = Person.objects.cursor_for(Person.objects.all()[0])
-    assert paged.client.get(f"/admin/{COMPANY}", {"cursor": cursor}).status_code == 400
+    page = paged.client.get(f"/admin/{COMPANY}", {"cursor": cursor})
+    assert page.headers["Location"] == f"/admin/{COMPANY}"
 
 
 def test_a_field_is_searched_as_a_list_is(pages: Pages) -> None:

@@ -70,19 +70,26 @@ def test_a_page_that_is_not_there_leads_back(paged: Pages, page: str) -> None:
         ("public__icontains=a", "public has the type BooleanAttribute, which contains no text"),
     ],
 )
-def test_a_wrong_question_is_explained(pages: Pages, question: str, answer: str) -> None:
-    """A value or a lookup that nothing compares by sends nothing; developers read what is wrong with it."""
+def test_bad_address_leads_back_to_list(pages: Pages, question: str, answer: str) -> None:
+    """As in Django, and with a message; developers read what is wrong with the address."""
     response = pages.get(f"{COMPANY}?{question}", sends=[])
-    assert response.status_code == 400
-    assert "The URL contains an invalid filter, order or search" in text_of(response)
-    assert answer in text_of(response)
+    assert response.headers["Location"] == f"/admin/{COMPANY}?e=1"
+    page = text_of(pages.client.get(response.headers["Location"]))
+    assert "The URL contains an invalid filter, order or search" in page
+    assert answer in page
 
 
 def test_only_developers_read_of_keys(staff: Any) -> None:
     """Who may only look at companies is told in words that need no knowledge of keys."""
-    response = staff("directory.view_company").get(f"{COMPANY}?nosuch=1")
-    assert "The URL contains an invalid filter, order or search" in text_of(response)
-    assert "keyword" not in text_of(response)
+    client = staff("directory.view_company").client
+    page = text_of(client.get(f"/admin/{COMPANY}?nosuch=1", follow=True))
+    assert "The URL contains an invalid filter, order or search" in page
+    assert "keyword" not in page
+
+
+def test_bad_address_of_popup_stays_popup(pages: Pages) -> None:
+    """The parameters of a popup are kept."""
+    assert pages.get(f"{COMPANY}?nosuch=1&_popup=1").headers["Location"] == f"/admin/{COMPANY}?_popup=1&e=1"
 
 
 def test_filters_and_references(pages: Pages) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
 import pytest
@@ -11,9 +12,11 @@ from django.urls import path
 
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
 from dynamo_single.admin.lists import stepwise
+from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person
 from tests.catalog.models import Firm
-from tests.contract.conftest import Pages, link, shown, text_of
+from tests.contract.conftest import SIGNED_IN, Pages, link, shown, text_of
+from tests.deep import deep
 
 COMPANY = "directory/company/"
 PERSON = "directory/person/"
@@ -66,14 +69,68 @@ def offered(response: Any) -> str:
     return found.replace("&amp;", "&")
 
 
-def test_a_search_that_keys_do_not_answer_is_offered(large: Pages) -> None:
-    """The page that says so leads to the first step, which says how far it went and what it cost."""
-    refused = large.get(f"{COMPANY}?public__exact=1&o=2")
-    assert refused.status_code == 400
-    first = large.get(COMPANY + offered(refused), sends=["Query"])
-    assert shown(first) == ["0 the Zeta", "2 Acme"]
-    said = text_of(first)
-    assert "Searched 4 of up to 100000 items and found 2 companies. 1 requests, 0.5 units." in said
+@pytest.mark.parametrize("address", ["?public__exact=1&o=2", "?q=the&public__exact=1", "?q=zeta"])
+def test_unsupported_list_shows_first_step(large: Pages, address: str) -> None:
+    """An address without a position reads one step, shows its cost, and waits for a click."""
+    page = large.get(f"{COMPANY}{address}")
+    assert page.status_code == 200
+    assert "Searched 4 of up to 100000 items" in text_of(page)
+    assert "1 requests, 0.5 units." in text_of(page)
+    assert "data-goes-on" not in page.content.decode()
+
+
+def test_link_of_large_list_continues_by_itself(large: Pages) -> None:
+    """A choice of a filter leads to a scan that continues: its address contains a signed position."""
+    (choice,) = re.findall(r'<a href="([^"]*)">Yes</a>', large.get(COMPANY).content.decode())
+    page = large.get(COMPANY + choice.replace("&amp;", "&"))
+    assert shown(page) == ["0 the Zeta", "2 Acme"]
+    assert "data-goes-on" in page.content.decode()
+
+
+def test_search_form_of_large_list_continues_by_itself(large: Pages) -> None:
+    """The form of the search contains a signed position too."""
+    (place,) = re.findall(r'<input type="hidden" name="scan" value="([^"]*)">', large.get(COMPANY).content.decode())
+    page = large.get(f"{COMPANY}?q=zeta&scan={place}")
+    assert shown(page) == ["0 the Zeta", "3 the Zeta"]
+    assert "data-goes-on" in page.content.decode()
+
+
+def test_supported_link_is_not_scanned(large: Pages) -> None:
+    """A position in a link does not matter if keys support the list."""
+    (place,) = re.findall(r'<input type="hidden" name="scan" value="([^"]*)">', large.get(COMPANY).content.decode())
+    page = large.get(f"{COMPANY}?q=0&scan={place}")
+    assert shown(page) == ["0 the Zeta"]
+    assert "Searched" not in text_of(page)
+
+
+def test_small_list_offers_no_scan(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its links contain what Django's do."""
+    monkeypatch.setattr(CompanyAdmin, "list_max_in_memory", 100)
+    assert "scan=" not in large.get(COMPANY).content.decode()
+
+
+@pytest.mark.parametrize("header", ["Sec-Purpose", "Purpose"])
+def test_step_fetched_in_advance_reads_nothing(large: Pages, header: str) -> None:
+    """The browser discards the response and requests the step again for a click."""
+    begin = offered(large.get(f"{COMPANY}?q=0"))
+    with assert_requests(SIGNED_IN):
+        page = large.client.get(f"/admin/{COMPANY}{begin}", headers={header: "prefetch;prerender"})
+    assert page.status_code == 503
+
+
+def test_edited_row_leads_back_without_position(large: Pages) -> None:
+    """The list that a form returns to does not begin the scan again."""
+    page = large.get(COMPANY + offered(large.get(f"{COMPANY}?q=0")))
+    (row,) = re.findall(r'href="(/admin/directory/company/[^"]*/change/[^"]*)"', page.content.decode())
+    assert row.endswith("?_changelist_filters=q%3D0")
+
+
+def test_found_rows_belong_to_user_and_search(large: Pages, staff: Any) -> None:
+    """The browser keeps found rows under a name that another user or search does not have."""
+    others = staff("directory.view_company")
+    pages = [(large, "?q=zeta"), (others, "?q=zeta"), (large, "?q=acme")]
+    owners = [re.search(r'data-owner="(\w+)"', each.get(COMPANY + q).content.decode())[1] for each, q in pages]
+    assert len({*owners}) == 3
 
 
 def test_steps_go_on_to_the_end(large: Pages) -> None:
@@ -103,6 +160,7 @@ def test_the_budget_ends_it(large: Pages, monkeypatch: pytest.MonkeyPatch) -> No
 def test_without_a_budget_nothing_is_offered_or_read(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who types the address gets nothing either."""
     monkeypatch.setattr(CompanyAdmin, "list_scan_budget", 0)
+    assert large.get(f"{COMPANY}?public__exact=1").status_code == 400
     assert "Search all" not in text_of(large.get(f"{COMPANY}?public__exact=1"))
     assert large.get(f"{COMPANY}?public__exact=1&scan=").status_code == 400
 
@@ -143,21 +201,24 @@ def test_a_model_that_no_key_lists_is_found_in_the_table(large: Pages) -> None:
 
 
 @pytest.mark.parametrize("place", ["x", "é", "\x00", "WyJ4IiwwLDAsMCwwXQ:x:y", "x" * 5000])
-def test_a_place_that_no_page_gave_is_a_wrong_request(large: Pages, place: str) -> None:
-    """It is answered with 400."""
-    assert large.client.get(f"/admin/{COMPANY}", {"q": "zeta", "scan": place}).status_code == 400
+def test_invalid_position_leads_to_first_step(large: Pages, place: str) -> None:
+    """The search is kept, and waits for a click."""
+    page = large.client.get(f"/admin/{COMPANY}", {"q": "zeta", "scan": place})
+    assert page.headers["Location"] == f"/admin/{COMPANY}?q=zeta"
 
 
-def test_a_place_in_another_list_is_a_wrong_request(large: Pages) -> None:
+def test_position_of_another_list_leads_to_first_step(large: Pages) -> None:
     """Nothing of another model is read from there."""
     place = link(large.get(f"{COMPANY}?q=zeta&scan="), "next").partition("scan=")[2]
-    assert large.get(f"{PERSON}?q=zeta&scan={place}").status_code == 400
+    page = large.get(f"{PERSON}?q=zeta&scan={place}")
+    assert page.headers["Location"] == f"/admin/{PERSON}?q=zeta"
 
 
-def test_a_place_that_another_user_was_given_is_a_wrong_request(large: Pages, staff: Any) -> None:
-    """Whoever began to look through a list is the only one who goes on."""
+def test_position_of_another_user_leads_to_first_step(large: Pages, staff: Any) -> None:
+    """Only the user who began a scan continues it; others begin by a click."""
     place = link(large.get(f"{COMPANY}?q=zeta&scan="), "next")
-    assert staff("directory.view_company").get(COMPANY + place).status_code == 400
+    page = staff("directory.view_company").get(COMPANY + place)
+    assert page.headers["Location"] == f"/admin/{COMPANY}?q=zeta"
 
 
 def test_what_the_page_offers_goes_on_by_itself(large: Pages) -> None:
@@ -172,10 +233,10 @@ def test_what_another_site_links_to_is_one_step(large: Pages) -> None:
     assert "data-goes-on" not in page
 
 
-def test_what_another_site_offers_to_begin_with_is_a_wrong_request(large: Pages, staff: Any) -> None:
-    """A user's own link is of no use to make another user go on."""
+def test_first_position_of_another_user_does_not_continue(large: Pages, staff: Any) -> None:
+    """A user's own link is of no use to make another user's page read on."""
     begin = offered(staff("directory.view_company").get(f"{COMPANY}?q=0"))
-    assert large.get(COMPANY + begin).status_code == 400
+    assert large.get(COMPANY + begin).headers["Location"] == f"/admin/{COMPANY}?q=0"
 
 
 def test_a_step_stores_nothing(large: Pages) -> None:
@@ -197,3 +258,22 @@ def test_what_was_found_is_acted_on(large: Pages) -> None:
     data = {"action": "delete_selected", "_selected_action": [zeta.pk], "post": "yes"}
     assert large.post(f"{COMPANY}?q=zeta&scan=", data).status_code == 302
     assert not Company.objects.filter(pk=zeta.pk).exists()
+
+
+@deep
+def test_hundred_thousand_rows_show_first_matches_soon(catalog: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Matches that begin after 4,500 rows are shown within two seconds, and the scan ends."""
+    monkeypatch.setattr(CompanyAdmin, "list_max_in_memory", 2000)
+    monkeypatch.setattr(CompanyAdmin, "list_scan_budget", 200_000)
+    wanted = range(4500, 100_000, 50)
+    Company.objects.bulk_create(Company(name=f"{number:06}", public=number in wanted) for number in range(100_000))
+    begun, address, found, first = time.monotonic(), f"{COMPANY}?public__exact=1&scan=", 0, 0.0
+    while address:
+        page = catalog.get(address)
+        found += len(shown(page))
+        first = first or (found and time.monotonic() - begun)
+        further = 'rel="next"' in page.content.decode()
+        address = COMPANY + link(page, "next") if further else ""
+    assert found == len(wanted)
+    assert "All items were searched." in text_of(page)
+    assert first < 2

@@ -1,22 +1,62 @@
 'use strict';
-// Looks through a large list, step after step, until somebody stops it; without scripts each step is a link.
-// Where somebody followed a link of another site, the page waits for a click, since going on is paid for.
+// Scans a large list, step by step, until a user stops it; without scripts each step is a link.
+// If the user followed a link from another site, or reloads the page, it waits for a click, because each step costs.
 {
     const box = document.getElementById('scan');
     const stop = document.getElementById('scan-stop');
+    // A page does not add more rows than this to itself without a click.
+    const MOST_ROWS = 1000;
     let isStopped = false;
+    let isRunning = false;
 
     function showRows(page) {
         const found = page.querySelector('#result_list tbody');
         if (!found) {
-            return;
+            return 0;
         }
+        const count = found.children.length;
         const shown = document.querySelector('#result_list tbody');
         if (shown) {
             shown.append(...found.children);
         } else {
-            document.getElementById('changelist-form').append(page.querySelector('#changelist-form .results'));
+            const form = document.getElementById('changelist-form');
+            form.insertBefore(page.querySelector('#changelist-form .results'), form.querySelector('.paginator'));
         }
+        return count;
+    }
+
+    // The browser keeps the rows found so far with the page: a reload, or the way back from a row, shows them again.
+    function keep() {
+        const list = document.querySelector('#changelist-form .results');
+        const state = {
+            owner: box.dataset.owner,
+            rows: list ? list.outerHTML : '',
+            progress: box.querySelector('.scan-progress').outerHTML,
+        };
+        try {
+            history.replaceState({...history.state, scan: state}, '');
+        } catch {
+            // More rows than the browser keeps: a reload begins with the first step.
+        }
+    }
+
+    function parsed(text) {
+        return new DOMParser().parseFromString(text, 'text/html');
+    }
+
+    function restore() {
+        const state = history.state && history.state.scan;
+        if (!state || state.owner !== box.dataset.owner) {
+            return false;
+        }
+        const list = document.querySelector('#changelist-form .results');
+        const page = parsed(`<form id="changelist-form">${state.rows}</form>${state.progress}`);
+        if (list) {
+            list.remove();
+        }
+        showRows(page);
+        box.querySelector('.scan-progress').replaceWith(page.querySelector('.scan-progress'));
+        return true;
     }
 
     async function read(address) {
@@ -30,19 +70,25 @@
 
     async function lookThrough() {
         let next = box.querySelector('a[rel=next]');
+        let added = 0;
+        isStopped = false;
+        isRunning = true;
         stop.hidden = !next;
-        while (next && !isStopped) {
+        while (next && !isStopped && added < MOST_ROWS) {
+            next.hidden = true;
             const text = await read(next.href);
             if (text === null) {
                 // The page in its place says why: a login, or a database that does not answer.
                 window.location.assign(next.href);
                 return;
             }
-            const page = new DOMParser().parseFromString(text, 'text/html');
-            showRows(page);
+            const page = parsed(text);
+            added += showRows(page);
             box.querySelector('.scan-progress').replaceWith(page.querySelector('#scan .scan-progress'));
             next = box.querySelector('a[rel=next]');
+            keep();
         }
+        isRunning = false;
         const hadFocus = document.activeElement === stop;
         stop.hidden = true;
         if (hadFocus) {
@@ -53,8 +99,21 @@
         }
     }
 
-    if (box && stop && box.dataset.goesOn) {
+    if (box && stop) {
         stop.addEventListener('click', () => { isStopped = true; });
-        lookThrough();
+        box.addEventListener('click', (event) => {
+            const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
+            if (isPlain && event.target.closest('a[rel=next]') && !isRunning) {
+                event.preventDefault();
+                stop.hidden = false;
+                stop.focus();
+                lookThrough();
+            }
+        });
+        const [entry] = performance.getEntriesByType('navigation');
+        const isAgain = entry !== undefined && (entry.type === 'reload' || entry.type === 'back_forward');
+        if (!restore() && box.dataset.goesOn && !isAgain) {
+            lookThrough();
+        }
     }
 }
