@@ -159,6 +159,7 @@ def codes() -> set[str]:
         for pattern in patterns_of(model):
             found |= {pattern.label, pattern.item_type, pattern.name, pattern.index, pattern.partition, pattern.sort}
             found |= {f"{pattern.partition} / {pattern.sort}", *map(str, pattern.answers)}
+            found |= {f"{pattern.partition} / {pattern.sort} ({pattern.index})"}
     return found
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
@@ -25,6 +25,7 @@ from dynamo_single.contrib.table_admin.masked_keys import (
     masked_key,
     masked_text,
 )
+from dynamo_single.contrib.table_admin.own_names import stored_item
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnexpectedItem
 from dynamo_single.orm.effects import counters, derived, unique_claims
 from dynamo_single.orm.effects.copy_updates import holder_query
@@ -40,10 +41,7 @@ from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.request import StoredValue
 from dynamo_single.table.shaped import joined
-
-if TYPE_CHECKING:
-    pass
-
+from dynamo_single.table.shaped.sortable import key_value
 
 #: The most partitions that are named for items in several of them, such as shards.
 _PARTITIONS: Final = 20
@@ -169,11 +167,13 @@ class ShownItem(Struct, frozen=True):
     model: Any
     size: int
     keys: tuple[ShownKey, ...]
-    attributes: tuple[tuple[str, str], ...]
+    visible: Mapping[str, StoredValue]
     text: str
     key: ItemKey | None
     pk: Any = None
     in_trash: bool = False
+    #: The model whose object the item is; ``model`` is that of a claim's owner, too.
+    own_model: Any = None
 
     @property
     def color(self) -> int:
@@ -194,16 +194,18 @@ def shown(alias: str, item: Item, indexes: Iterable[str], masks: Masks) -> Shown
     if item_type == names.CLAIM_ITEM_TYPE and keys[0].place is None:
         visible |= {name: {"S": MASK} for name in (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT)}
     key = None if keys[0].place is None else key_of(item)
+    pairs = [(each.index, each.partition, each.sort) for each in keys]
     return ShownItem(
         item_type=item_type,
         model=model,
         size=item_size(item),
         keys=keys,
-        attributes=tuple((name, short(value)) for name, value in sorted(visible.items()) if name != names.ITEM_TYPE),
-        text=as_text({**_as_shown(alias, keys), **visible}),
+        visible={name: value for name, value in sorted(visible.items()) if name != names.ITEM_TYPE},
+        text=as_text(stored_item(alias, {**_single_key(alias, keys), **visible}, pairs)),
         key=key,
         pk=None if key is None else _identity(alias, item),
         in_trash=names.DELETED_AT in item,
+        own_model=registry.model_of_type(alias, item_type),
     )
 
 
@@ -221,7 +223,7 @@ def model_shown(alias: str, item: Item) -> type[DynamoModel] | None:
 def as_text(item: Mapping[str, object]) -> str:
     """Return DynamoDB's JSON of an item, one attribute a line; binary values are base64, as in AWS's JSON."""
     lines = [
-        f"  {json.dumps(name, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False, default=_binary)}"
+        f"  {json.dumps(name, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False, default=binary_text)}"
         for name, value in item.items()
     ]
     return "{\n" + ",\n".join(lines) + "\n}"
@@ -236,7 +238,8 @@ def short(value: StoredValue) -> str:
     return text if len(text) <= SHORT else f"{text[:SHORT]}…"
 
 
-def _binary(value: object) -> str:
+def binary_text(value: object) -> str:
+    """Return a binary value as base64, for ``json.dumps()``."""
     if isinstance(value, bytes | bytearray | memoryview):
         return base64.b64encode(bytes(value)).decode()
     raise TypeError(f"{type(value)} is no value of an item.")
@@ -284,18 +287,16 @@ def _made_by(own: Sequence[AccessKey], index: str | None, partition: str, sort: 
     return None
 
 
-def _as_shown(alias: str, keys: Iterable[ShownKey]) -> dict[str, object]:
-    found: dict[str, Any] = {}
-    is_single = table_settings(alias).key == "id"
-    for key in keys:
-        if key.index is None and is_single:
-            found[names.ID] = {"S": MASK if key.place is None else joined.id_of_pair(key.partition, key.sort)}
-            continue
-        pair = (names.PARTITION_KEY, names.SORT_KEY)
-        if key.index is not None:
-            pair = (names.index_partition(key.index), names.index_sort(key.index))
-        found |= {pair[0]: {"S": key.partition}, pair[1]: {"S": key.sort}}
-    return found
+def _single_key(alias: str, keys: Sequence[ShownKey]) -> dict[str, Any]:
+    """Return the key of an item in a table without a sort key, whose key joins the two parts of the app's own."""
+    shape = table_settings(alias).shape
+    if shape.sort is not None or not keys or keys[0].index is not None:
+        return {}
+    key = keys[0]
+    if key.place is None:
+        return {shape.partition.name: {"S": MASK}}
+    text = joined.id_of_pair(key.partition, key.sort, by_prefix=shape.by_prefix)
+    return {shape.partition.name: key_value({"S": text}, shape.partition.type)}
 
 
 def _identity(alias: str, item: Item) -> Any:

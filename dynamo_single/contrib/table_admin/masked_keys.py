@@ -6,7 +6,7 @@ begin with a part of a session's key would find the complete key letter by lette
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from dynamo_single.admin.secrets import Masks
@@ -76,6 +76,20 @@ def asks_for_secret(alias: str, prefix: str, masks: Masks) -> bool:
         prefix.startswith(template.head) and prefix != template.head and template.could_start_with(prefix)
         for template in _secret_templates(masks)
     )
+
+
+def compares_secret(alias: str, index: str | None, partition: str, operands: Iterable[str], masks: Masks) -> bool:
+    """Return whether a condition on the sort keys of a partition compares with a secret in them."""
+    for model in registry.all_models():
+        if model._options.alias != alias or not (secret := masks.attributes(model)):
+            continue
+        layout = registry.layout_of(model)
+        for key in (layout.primary, *layout.index_keys):
+            if key.index != index or secret.isdisjoint(key.sort.variables) or not key.has_partition(partition):
+                continue
+            if any(text.startswith(key.sort.head) and text != key.sort.head for text in operands):
+                return True
+    return False
 
 
 def is_secret_claim(alias: str, partition: str, masks: Masks) -> bool:

@@ -7,7 +7,7 @@ and its cost.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Self
 
 from django.utils.translation import gettext as _
@@ -16,24 +16,27 @@ from msgspec import Struct
 
 from dynamo_single.admin.secrets import Masks
 from dynamo_single.contrib.table_admin.masked_keys import masked_text
+from dynamo_single.contrib.table_admin.own_names import key_names
 from dynamo_single.costs import Cost
 from dynamo_single.exceptions import InvalidCursor
+from dynamo_single.orm.plan.plan import KeyCondition
 from dynamo_single.orm.reading import cursors
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.schema.keys.secret_values import MASK
-from dynamo_single.table import names
+from dynamo_single.orm.schema.keys.values import item_size
 from dynamo_single.table.redirects import SentRequest
-from dynamo_single.table.request import Parameters, Request, Response, inserted_item
+from dynamo_single.table.request import Parameters, Request, inserted_item
 from dynamo_single.table.shaped import joined
 from dynamo_single.table.shaped.written_keys import sent_key
 from dynamo_single.table.table import Table, get_table, translator_of
 
 #: The items of a partition on one page.
-PAGE: Final = 100
+PAGE: Final = 50
 #: The most items that one search reads. The next search continues there.
 BUDGET: Final = 2000
 _STEP: Final = 1000
+_FILTERED_STEP: Final = 250
 # This is no path of a module: with another salt, the addresses that were shown before are invalid.
 _SALT: Final = "dynamo_single.doctor.places"
 
@@ -62,8 +65,11 @@ class Page(Struct, frozen=True):
 
     items: tuple[Item, ...]
     read: int
-    units: float
     after: str | None
+
+
+#: Takes an item, and returns whether it is part of the result.
+Keep = Callable[[Item], bool]
 
 
 def item_at(table: Table, key: ItemKey) -> Item | None:
@@ -73,58 +79,127 @@ def item_at(table: Table, key: ItemKey) -> Item | None:
     return found
 
 
-def partition(table: Table, index: str | None, value: str, *, after: str = "", newest: bool = False) -> Page:
-    """Return a page of a partition in the order of its sort keys: one eventually consistent Query of ``PAGE`` items.
+class Asking(Struct, frozen=True):
+    """A Query of a range, or a Scan for partition keys with a ``prefix``; ``index`` is ``None`` for the table."""
 
-    ``newest`` reads it from its end. In a table whose key is only ``id``, it returns the record with that ``id``: one
-    GetItem.
-    """
-    if index is None and table.settings.key == "id":
-        item = item_at(table, joined.record_key(value))
-        return Page(() if item is None else (item,), 1, 0.0, None)
-    asked = ("partition", table.settings.alias, index or "", value, "newest" if newest else "")
-    name = names.PARTITION_KEY if index is None else names.index_partition(index)
-    params: dict[str, Any] = {
-        "KeyConditionExpression": "#p = :p",
-        "ExpressionAttributeNames": {"#p": name},
-        "ExpressionAttributeValues": {":p": {"S": value}},
-        "Limit": PAGE,
-        "ScanIndexForward": not newest,
-    }
-    return _page(table.send(Request("Query", _located(params, index, after, asked))), asked)
+    table: Table
+    index: str | None
+    condition: KeyCondition | None
+    prefix: str = ""
+    newest: bool = False
+
+    @property
+    def bound_to(self) -> tuple[str, ...]:
+        """The texts that a position is bound to."""
+        alias, index = self.table.settings.alias, self.index or ""
+        if self.condition is None:
+            return "beginning", alias, index, self.prefix
+        condition = self.condition
+        texts = condition.partition, condition.operator, *condition.operands
+        return "partition", alias, index, *texts, "newest" if self.newest else ""
+
+    @property
+    def only_key(self) -> ItemKey | None:
+        """The key of the only item of a partition, in a table whose key is only ``id``."""
+        if self.condition is None or self.index is not None or self.table.settings.key != "id":
+            return None
+        if self.condition.operator == "=":
+            return self.condition.partition, self.condition.operands[0]
+        return joined.record_key(self.condition.partition)
+
+    def request(self, after: str, limit: int | None) -> Request:
+        """Return the request from a position, for ``limit`` items or as many as DynamoDB returns at a time."""
+        params: dict[str, Any] = {} if limit is None else {"Limit": limit}
+        if self.index is not None:
+            params["IndexName"] = self.index
+        if after:
+            params["ExclusiveStartKey"] = Place.of(after, self.bound_to).key
+        if self.condition is None:
+            return Request("Scan", params)
+        return Request(
+            "Query", {**params, **_compared(self.index, self.condition), "ScanIndexForward": not self.newest}
+        )
+
+    def has(self, item: Item) -> bool:
+        """Return whether an item of the response belongs to the result; only a Scan reads others."""
+        if self.condition is not None:
+            return True
+        text: str = item[key_names(self.index)[0]].get("S", "")
+        return text.startswith(self.prefix)
+
+    def place_of(self, item: Item) -> str:
+        """Return the position after an item."""
+        keys = {*key_names(None), *key_names(self.index)}
+        return Place(self.bound_to, {name: value for name, value in item.items() if name in keys}).text()
 
 
-def beginning_with(table: Table, index: str | None, text: str, *, after: str = "") -> Page:
-    """Return items whose partition key begins with a text: Scans of at most ``BUDGET`` items in total, unordered.
+def page_of(asking: Asking, keep: Keep, *, after: str = "", is_filtered: bool = False) -> Page:
+    """Return up to ``PAGE`` items that ``keep`` accepts, in the order of their sort keys.
 
+    Sends one eventually consistent Query of ``PAGE`` items. If the page ``is_filtered``, Queries of 250 items until
+    the page is full or ``BUDGET`` items were read. A search by a prefix sends Scans of 1,000 items in the same way:
     DynamoDB does not filter them, because the numbers in its response would reveal how many hidden items exist.
+
+    In a table whose key is only ``id``, it returns the record with that ``id``: one GetItem.
     """
-    asked = ("beginning", table.settings.alias, index or "", text)
-    name = names.PARTITION_KEY if index is None else names.index_partition(index)
+    if (key := asking.only_key) is not None:
+        item = item_at(asking.table, key)
+        return Page(() if item is None or not keep(item) else (item,), 1, None)
+    step = _STEP if asking.condition is None else _FILTERED_STEP if is_filtered else PAGE
     items: list[Item] = []
-    read, units, place = 0, 0.0, None
-    for answer in table.pages(Request("Scan", _located({"Limit": _STEP}, index, after, asked))):
-        page = _page(answer, asked)
-        items += [item for item in page.items if item[name].get("S", "").startswith(text)]
-        read, units, place = read + page.read, units + page.units, page.after
-        if read >= BUDGET:
+    read, place = 0, None
+    for answer in asking.table.pages(asking.request(after, step)):
+        found = answer.get("Items", ())
+        read += int(answer.get("ScannedCount", len(found)))
+        last = answer.get("LastEvaluatedKey")
+        place = None if last is None else Place(asking.bound_to, last).text()
+        for number, item in enumerate(found, 1):
+            if not (asking.has(item) and keep(item)):
+                continue
+            items.append(item)
+            if len(items) == PAGE and (number < len(found) or last is not None):
+                return Page(tuple(items), read, asking.place_of(item))
+        if read >= BUDGET or step == PAGE:
             break
-    return Page(tuple(items), read, units, place)
+    return Page(tuple(items), read, place)
 
 
-def _located(params: dict[str, object], index: str | None, after: str, asked: Sequence[str]) -> dict[str, object]:
-    located = params if index is None else {**params, "IndexName": index}
-    return {**located, "ExclusiveStartKey": Place.of(after, asked).key} if after else located
+def all_of(asking: Asking, keep: Keep, *, max_bytes: int) -> bool:
+    """Pass the items of a range to ``keep`` until ``max_bytes`` were read; return whether it was the whole range.
+
+    Sends a Query or Scan for each megabyte; the last response is used in full.
+    """
+    if (key := asking.only_key) is not None:
+        if (item := item_at(asking.table, key)) is not None:
+            keep(item)
+        return True
+    size = 0
+    for answer in asking.table.pages(asking.request("", None)):
+        for item in answer.get("Items", ()):
+            size += item_size(item)
+            if asking.has(item):
+                keep(item)
+        if size >= max_bytes:
+            return "LastEvaluatedKey" not in answer
+    return True
 
 
-def _page(answer: Response, asked: tuple[str, ...]) -> Page:
-    last = answer.get("LastEvaluatedKey")
-    return Page(
-        tuple(answer.get("Items", ())),
-        int(answer.get("ScannedCount", len(answer.get("Items", ())))),
-        float(answer.get("ConsumedCapacity", {}).get("CapacityUnits", 0.0)),
-        None if last is None else Place(asked, last).text(),
-    )
+def _compared(index: str | None, condition: KeyCondition) -> dict[str, Any]:
+    partition, sort = key_names(index)
+    names_, values = {"#p": partition}, {":p": {"S": condition.partition}}
+    text = "#p = :p"
+    if condition.operator:
+        names_["#s"] = sort
+        values |= {f":s{number}": {"S": operand} for number, operand in enumerate(condition.operands)}
+        text += {
+            "begins_with": " AND begins_with(#s, :s0)",
+            "between": " AND #s BETWEEN :s0 AND :s1",
+        }.get(condition.operator, f" AND #s {condition.operator} :s0")
+    return {
+        "KeyConditionExpression": text,
+        "ExpressionAttributeNames": names_,
+        "ExpressionAttributeValues": values,
+    }
 
 
 #: The keys of one request that are shown. The others are only counted.
