@@ -1,4 +1,4 @@
-"""The query of a table page: what its address says, validated, and the address of another query.
+"""The query of a table page: the validated parameters of its address, and the addresses of related queries.
 
 This module sends no requests.
 """
@@ -118,7 +118,7 @@ class Asked(Struct, frozen=True):
         )
 
     def query(self, **changes: str) -> str:
-        """Return the query string with some parameters changed; those that are changed to nothing are omitted."""
+        """Return the query string with some parameters changed, without empty ones."""
         kept = [(name, value) for name, value in self.given if name not in changes]
         is_empty = all(not value for name, value in kept if name == "fv")
         left = [(name, value) for name, value in kept if value or (name in ("f", "fop", "fv") and not is_empty)]
@@ -145,7 +145,7 @@ def check_order(operands: Sequence[str]) -> None:
 
 
 def check_text(text: str, limit: int) -> None:
-    """Raise ``Wrong`` for a text that no key can contain (AWS developer guide, "Quotas in Amazon DynamoDB")."""
+    """Raise ``Wrong`` for a string that no key can contain (AWS developer guide, "Quotas in Amazon DynamoDB")."""
     try:
         size = len(text.encode())
     except UnicodeEncodeError:

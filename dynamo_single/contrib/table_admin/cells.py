@@ -1,4 +1,4 @@
-"""The values of items as a table of columns: typed by the model, with the stored value beside a moment.
+"""The values of items as a table of columns: typed by the model, with the stored value next to a datetime.
 
 This module sends no requests.
 """
@@ -28,7 +28,7 @@ _OWN: Final = frozenset({names.CREATED_AT, names.CREATED_BY, names.UPDATED_AT, n
 
 
 class Cell(Struct, frozen=True):
-    """A value as text, and as it is stored if the text is another one."""
+    """A value as it is shown, and as it is stored if that differs."""
 
     text: str = ""
     stored: str = ""
@@ -62,20 +62,20 @@ def cell(model: Any, name: str, value: StoredValue) -> Cell:
 
 
 def columns_of(items: Iterable[Mapping[str, StoredValue]]) -> list[str]:
-    """Return the attributes that most items have, at most ``MAX_COLUMNS``: the app's own after those of the models."""
+    """Return the most common attributes of some items, at most ``MAX_COLUMNS``, with the app's own at the end."""
     counted = Counter(name for item in items for name in item)
     found = sorted(counted, key=lambda name: (name in _OWN, -counted[name], name))
     return found[:MAX_COLUMNS]
 
 
 def cells_of(model: Any, item: Mapping[str, StoredValue], columns: Sequence[str]) -> tuple[list[Cell], int]:
-    """Return the cells of an item for these columns, and how many attributes have none."""
+    """Return the cells of an item for these columns, and the number of the other attributes."""
     found = [cell(model, name, item[name]) if name in item else Cell() for name in columns]
     return found, len(item.keys() - {*columns})
 
 
 def _typed(model: Any, name: str, value: StoredValue) -> object:
-    """Return the Python value of a datetime or a duration; ``None`` for others, and for what cannot be read."""
+    """Return the Python value of a datetime or a duration; ``None`` for other and unreadable values."""
     if value == {"S": MASK}:
         return None
     attribute = _by_stored_name(model).get(name)

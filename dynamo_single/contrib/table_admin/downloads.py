@@ -19,7 +19,7 @@ from dynamo_single.table.request import StoredValue
 #: The bytes of items that a download reads at most, and at most one response more. A larger one is cut.
 MAX_BYTES: Final = 4 * 1024 * 1024
 
-#: A cell that begins so is a formula to spreadsheet programs, whatever the quotes of CSV are (OWASP, "CSV Injection").
+#: Spreadsheet programs take a cell with such a beginning for a formula, even in quotes (OWASP, "CSV Injection").
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 #: The model of an item, if any, and the item by the table's own names.
@@ -51,7 +51,7 @@ def as_json_lines(items: Iterable[Written]) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a cell that no spreadsheet program takes for a formula: such a text begins with an apostrophe."""
+    """Return a cell that no spreadsheet program takes for a formula: an apostrophe precedes its first character."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 

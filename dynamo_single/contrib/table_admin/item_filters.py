@@ -1,7 +1,7 @@
-"""Filters on the attributes of items, applied to what the user is shown: a masked value meets no filter.
+"""Filters on the attributes of items, applied to the shown values: a masked value does not meet any filter.
 
-They are applied in memory after masking, so that neither a row nor a number in DynamoDB's response tells anything about
-a secret. This module sends no requests.
+They are applied in memory after masking, so that neither a row nor a number in DynamoDB's response depends on a
+secret. This module sends no requests.
 """
 
 from __future__ import annotations

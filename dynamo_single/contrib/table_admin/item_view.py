@@ -51,7 +51,7 @@ Kept = tuple[str, ItemKey, Any]
 
 
 class Partition(Struct, frozen=True):
-    """A partition with related items: those that have copies of an item, or those that it counts.
+    """A partition with related items: the holders of copies of an item, or the items that it counts.
 
     ``label`` contains the names of the attributes; ``model`` is the model of the related items.
     """
@@ -85,7 +85,7 @@ def counters_of(model: type[DynamoModel], item: Item) -> list[Kept]:
 
 
 def followers_of(model: type[DynamoModel], pk: object, masks: Masks) -> Iterator[Partition]:
-    """Yield the partitions of the items that have copies of an object, and of those that it counts.
+    """Yield the partitions of the items that have copies of an object, and of the items that it counts.
 
     It omits items that no key finds, keys with a secret, and the trash, which all objects of a model share.
     """
@@ -172,7 +172,7 @@ class ShownItem(Struct, frozen=True):
     key: ItemKey | None
     pk: Any = None
     in_trash: bool = False
-    #: The model whose object the item is; ``model`` is that of a claim's owner, too.
+    #: The model whose object the item is; for a claim, ``model`` is the owner's model.
     own_model: Any = None
 
     @property
@@ -347,7 +347,7 @@ def links_of(alias: str, item: Item, masks: Masks) -> Iterator[Link]:
 
 
 def places_of(alias: str, item: Item, masks: Masks) -> list[Partition]:
-    """Return the partitions of the items that have copies of this one, and of those that it counts."""
+    """Return the partitions of the items that have copies of an item, and of the items that it counts."""
     model = registry.model_of_type(alias, item.get(names.ITEM_TYPE, {}).get("S", ""))
     pk = _identity(alias, item)
     return [] if model is None or pk is None else list(followers_of(model, pk, masks))

@@ -98,7 +98,7 @@ class Range(Struct, frozen=True):
 
 
 def key_choices(site: AdminSite, request: HttpRequest, alias: str, masks: Masks) -> list[KeyChoice]:
-    """Return the keys of each model of a table that the user may view, without those that contain a secret."""
+    """Return the keys of each model of a table that the user may view. Keys with a secret are omitted."""
     found = []
     for model in registry.all_models():
         if model._options.alias != alias or not may_view_model(site, request, model):
@@ -114,7 +114,7 @@ def key_choices(site: AdminSite, request: HttpRequest, alias: str, masks: Masks)
 
 
 def range_of(choice: KeyChoice, asked: Asked) -> Range | None:
-    """Return the range for the values of a form; ``None`` while a variable of the partition has none.
+    """Return the range for the values of a form; ``None`` if a variable of the partition does not have a value.
 
     Raise ``Mistaken`` for values that the attributes or the key do not accept.
     """
@@ -179,13 +179,13 @@ def _narrowed(asked: Asked, partition: str, prefix: str, part: KeyPart, value: o
         )
     if found.operator == "between":
         check_order(found.operands)
-    # BETWEEN includes its bounds; where no character follows the value, "less than" excludes one of them.
+    # BETWEEN includes its bounds; if no character follows the value, "less than" excludes one of them.
     without = found.operands[-1] if asked.operator == "lt" and comparison not in found.used else ""
     return KeyCondition(partition, found.operator, found.operands), without
 
 
 def _value(model: Any, name: str, text: str) -> Any:
-    """Return the value of an attribute for a text; raise ``Mistaken`` for another one."""
+    """Return the value of an attribute from a form; raise ``Mistaken`` if the attribute does not accept it."""
     field: Any = _fields(model)[name]
     try:
         value = (field.target_field if field.is_relation else field).to_python(text)
@@ -214,8 +214,8 @@ def _shard(text: str) -> int:
 def queryset_text(choice: KeyChoice, asked: Asked, values: Mapping[str, object], given: Sequence[str]) -> str:
     """Return the queryset of the model's objects in a range, as Python.
 
-    It includes the conditions without which the key would not serve it: those of a conditional index, and that
-    attributes that may be missing are there.
+    It includes the conditions without which the key would not serve it: the conditions of a
+    conditional index, and the presence of optional attributes.
     """
     key, layout = choice.key, registry.layout_of(choice.model)
     name = choice.model.__name__

@@ -144,7 +144,7 @@ def _moments(model: Any) -> Any:
 
 
 def _query(site: DynamoAdminSite, request: HttpRequest) -> Query:
-    """Return the query of an address; raise ``Wrong`` for one that compares with a secret."""
+    """Return the query of an address; raise ``Wrong`` if it compares with a secret."""
     asked = Asked.of(request, {alias: views.indexes(alias) for alias in aliases()})
     masks = views.masks_of(site)
     choices = key_choices(site, request, asked.alias, masks)

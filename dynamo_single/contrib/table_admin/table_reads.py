@@ -33,7 +33,7 @@ from dynamo_single.table.table import Table, get_table, translator_of
 
 #: The items of a partition on one page.
 PAGE: Final = 50
-#: The most items that one search reads. The next search continues there.
+#: The most items that a search reads for a page. The next search continues there.
 BUDGET: Final = 2000
 _STEP: Final = 1000
 _FILTERED_STEP: Final = 250
@@ -90,7 +90,7 @@ class Asking(Struct, frozen=True):
 
     @property
     def bound_to(self) -> tuple[str, ...]:
-        """The texts that a position is bound to."""
+        """The values that a position is bound to."""
         alias, index = self.table.settings.alias, self.index or ""
         if self.condition is None:
             return "beginning", alias, index, self.prefix
