@@ -1,7 +1,7 @@
-"""Signing up, and what makes an e-mail address a user's own: which mails are sent, and what they lead to.
+"""Sign up users and confirm their e-mail addresses: send the e-mails, and handle their links.
 
-No answer tells whether an address has an account; only the mail does, to whoever reads it. Within ``atomic()`` mails
-are sent once the block is in the table. This module must not know forms or pages.
+A response never reveals whether an address has an account; only the e-mail to that address does. Inside ``atomic()``,
+e-mails are sent after the block has been written. This module must not depend on forms or pages.
 """
 
 from __future__ import annotations
@@ -23,18 +23,20 @@ from dynamo_single.contrib.accounts.proofs import tokens
 from dynamo_single.exceptions import ConditionNotMet, InvalidValue, StaleObject, UniqueViolation
 from dynamo_single.keys import canonical
 
-#: How often a link is followed again because another writer changed the user meanwhile.
+#: The maximum number of attempts if other processes change the user at the same time.
 ATTEMPTS = 5
 
 
 def sign_up(request: HttpRequest, user: AbstractUser) -> None:
-    """Store a new user who has to confirm the address, and send the link; the address's holder gets another mail.
+    """Store a new user who has to confirm the address, and send the link.
 
-    Whoever neither confirms it nor logs in expires after ``UNCONFIRMED_LIFETIME``, with the name and the address.
+    If another user has the address, that user gets a different e-mail. A user who neither confirms the address nor
+    logs in expires after ``UNCONFIRMED_LIFETIME``, and the user name and the address are free again.
 
-    One transaction, and two GetItems more if the address is taken. If whoever has it did not confirm it in time, one
-    transaction more takes it from there and stores the user, or does neither. Raises ``UniqueViolation`` if the user
-    name is taken. Within the caller's ``atomic()`` the block raises it, for either, and nobody gets a mail.
+    Sends one transaction, and two more GetItems if the address is taken. If its user did not confirm the address in
+    time, one more transaction takes the address and stores the new user, or does neither. Raises ``UniqueViolation`` if
+    the user name is taken. Inside the caller's ``atomic()``, the block raises it for a taken name or address and does
+    not send an e-mail.
     """
     user.await_confirmation()
     address, store = str(user.email), partial(user.save, force_insert=True)
@@ -46,41 +48,45 @@ def sign_up(request: HttpRequest, user: AbstractUser) -> None:
         _tell_holder(request, address, holder)
     elif _is_free(partial(ways.take_from, holder, store)):
         _send_link(request, user, address)
-    else:  # somebody else was faster, or the holder confirmed it
+    else:  # another process was first, or the holder confirmed it
         _tell_holder(request, address)
 
 
 def _is_free(store: Callable[[], None]) -> bool:
-    """Store a new user, unless the address is taken."""
+    """Store a new user and return ``True``, or return ``False`` if the address is taken."""
     try:
         store()
     except UniqueViolation as error:
         if error.field != "email":
             raise
         return False
-    except (ConditionNotMet, StaleObject):  # of the holder: a new user depends on nothing
+    except (ConditionNotMet, StaleObject):  # from the holder's write: storing a new user has no such condition
         return False
     return True
 
 
 def keep(sender: object, user: object, **kwargs: object) -> None:
-    """Let nobody expire who logged in, which ``UNCONFIRMED_MAY_LOG_IN`` allows: one transaction, once."""
+    """Clear the expiry of an unconfirmed user who logged in: one transaction at the first login.
+
+    ``UNCONFIRMED_MAY_LOG_IN`` allows such a login.
+    """
     if isinstance(user, AbstractUser) and user.expires is not None:
         user.expires = None
         user.save(update_fields=["expires"])
 
 
 def send_again(request: HttpRequest, address: str) -> None:
-    """Send the link again, if somebody active has this address and has not confirmed it: at most two GetItems."""
+    """Send the link again if an active user has this address and has not confirmed it: at most two GetItems."""
     user = _holder(address)
     if user is not None and user.is_active and not user.has_confirmed_email:
         _send_link(request, user, str(user.email))
 
 
 def request_change(request: HttpRequest, user: AbstractUser, address: str, *, is_more: bool = False) -> None:
-    """Send a link to a new address; the old one stays until the link is followed, and after it if it is one more.
+    """Send a link to a new address, which replaces the old address after the user follows the link.
 
-    A holder gets another mail.
+    With ``is_more``, the new address is an additional address. If another user has the address, that user gets a
+    different e-mail.
     """
     holder = _holder(address)
     if holder is None or holder.pk == user.pk or holder.is_overdue:
@@ -90,9 +96,10 @@ def request_change(request: HttpRequest, user: AbstractUser, address: str, *, is
 
 
 def confirm(request: HttpRequest, token: str) -> AbstractUser | None:
-    """Do what a link says: one GetItem and one transaction. ``None`` if the link holds no more or the address is taken.
+    """Confirm, change or add the address of a link: one GetItem and one transaction.
 
-    User, claim and login item change together: the old address and the new one are never both valid, or neither.
+    Returns ``None`` if the link is invalid or the address is taken. The user, the claim and the login item change
+    together, so exactly one of the old and the new address is valid at any time.
     """
     said = tokens.read(token)
     if said is None:
@@ -103,9 +110,9 @@ def confirm(request: HttpRequest, token: str) -> AbstractUser | None:
             return None
         try:
             return _confirmed(request, user, said)
-        except (UniqueViolation, InvalidValue):  # another's, or one address too many
+        except (UniqueViolation, InvalidValue):  # another user has the address, or this user has too many
             return None
-        except (ConditionNotMet, StaleObject):  # whoever was faster may have followed the same link
+        except (ConditionNotMet, StaleObject):  # another process may have followed the same link first
             if attempt == ATTEMPTS - 1:
                 raise
     return None
@@ -122,7 +129,7 @@ def _confirmed(request: HttpRequest, user: AbstractUser, said: tokens.Confirmati
         } or None
         user.email = said.address
     user.confirm_email()
-    # Held to the address: else the save of who follows the link in the same millisecond counts as done too.
+    # The condition detects a concurrent request with the same link in the same millisecond.
     save = partial(user.save, condition=Q(email=old) if old else None)
     try:
         save()
@@ -142,7 +149,7 @@ def _holder(address: str) -> AbstractUser | None:
 
 
 def _holder_beside(address: str) -> AbstractUser | None:
-    """Who has an address as a further one: one Query and a GetItem."""
+    """Return the user who has an additional address: one Query and a GetItem."""
     try:
         found: AbstractUser = user_model().objects.get_by_identifier(address)
     except user_model().DoesNotExist:

@@ -1,4 +1,4 @@
-"""Users and groups in the admin: Django's pages for them, without relations to SQL."""
+"""Django's admin pages of users and groups, without SQL relations."""
 
 from __future__ import annotations
 
@@ -21,25 +21,27 @@ from dynamo_single.contrib.accounts.models import AbstractGroup, AbstractUser
 
 
 class AdminLoginForm(LoginForm, AdminAuthenticationForm):
-    """The login page's form for the admin: ``admin.site.login_form = AdminLoginForm``."""
+    """The login form of the admin: ``admin.site.login_form = AdminLoginForm``."""
 
     error_messages = {  # noqa: RUF012 - as Django declares it
         **LoginForm.error_messages,
-        "invalid_login": _("No staff account has this %(identifier)s and this password. Case matters in passwords."),
+        "invalid_login": _(
+            "Please enter the correct %(identifier)s and password for a staff account. Passwords are case-sensitive."
+        ),
     }
 
     def confirm_login_allowed(self, user: Any) -> None:
-        """Refuse whoever is no active member of the staff, in the same words as a wrong password."""
+        """Reject users who are not active staff members, with the same message as for a wrong password."""
         if not (user.is_active and user.is_staff):
             raise self.get_invalid_login_error()
 
 
 class AdminPasswordChangeForm(PasswordChangeForm, DjangoPasswordChangeForm):
-    """One's own password in the admin: ``admin.site.password_change_form = AdminPasswordChangeForm``."""
+    """The password change form of the admin: ``admin.site.password_change_form = AdminPasswordChangeForm``."""
 
 
 class UserGroupsForm(UserChangeForm):
-    """A user's attributes and groups, which are saved together."""
+    """A form that saves a user's attributes and groups together."""
 
     groups = forms.ModelMultipleChoiceField(
         label=_("Groups"),
@@ -56,14 +58,14 @@ class UserGroupsForm(UserChangeForm):
         self.initial["groups"] = sorted(self.instance.group_ids or ())
 
     def clean_groups(self) -> Any:
-        """Put the groups into the user, whose ``save()`` writes the memberships too."""
+        """Set the user's groups; ``save()`` also writes the memberships."""
         groups = self.cleaned_data["groups"]
         self.instance.group_ids = {group.pk for group in groups}
         return groups
 
 
 class GroupAdmin(DynamoModelAdmin):
-    """Groups, by name."""
+    """The admin pages of groups."""
 
     fields = ("name", "permissions")
     list_display = ("name",)
@@ -71,7 +73,7 @@ class GroupAdmin(DynamoModelAdmin):
 
 
 class UserAdmin(DynamoModelAdmin, auth_admin.UserAdmin):  # type: ignore[type-arg]  # not generic at run time
-    """Users, by name."""
+    """The admin pages of users."""
 
     form = UserGroupsForm
     add_form = UserCreationForm
@@ -91,7 +93,7 @@ class UserAdmin(DynamoModelAdmin, auth_admin.UserAdmin):  # type: ignore[type-ar
     readonly_fields = ("last_login", "date_joined", "ways")
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """With the telephone number and all ways to log in, where there are more than a name and an address."""
+        """Add the telephone number and the login methods if there are more than a name and an address."""
         found = super().get_fieldsets(request, obj)
         wanted = account_settings().login_with
         has_more = set(wanted) - {EMAIL, USERNAME} or (obj is not None and (obj.more_emails or obj.must_confirm))
@@ -103,14 +105,14 @@ class UserAdmin(DynamoModelAdmin, auth_admin.UserAdmin):  # type: ignore[type-ar
         return [longer if each == self.fieldsets[1] else each for each in found]
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: object) -> Any:
-        """Django's; where the page does not show the groups, with a form that leaves them alone."""
+        """Return Django's form; if the page does not show the groups, the form does not change them."""
         if obj is not None and "groups" not in flatten_fieldsets(self.get_fieldsets(request, obj)):
             kwargs = {"form": UserChangeForm, **kwargs}
         return super().get_form(request, obj, change=change, **kwargs)
 
-    @admin.display(description=_("Ways to log in"))
+    @admin.display(description=_("Login methods"))
     def ways(self, user: AbstractUser) -> str:
-        """The kinds and what is typed or known elsewhere. Sends nothing."""
+        """Return the kinds and identifiers of the user's login methods. Does not send a request."""
         waits = f" ({_('not confirmed')})"
         shown = (
             f"{each.kind.lower()} {each.identifier}{waits if each.confirmed is False else ''}" for each in user.ways
@@ -119,5 +121,5 @@ class UserAdmin(DynamoModelAdmin, auth_admin.UserAdmin):  # type: ignore[type-ar
 
     @admin.display(description=_("Groups"))
     def groups(self, user: Any) -> str:
-        """The names of the groups, for those who may only look."""
+        """Return the names of the groups, for users with only the view permission."""
         return ", ".join(sorted(group.name for group in user.groups.all()))

@@ -7,14 +7,14 @@ from django.utils.translation import gettext_lazy as _
 
 
 class AccountsConfig(AppConfig):
-    """The pages, forms and checks of users and the ways they log in; a project's own app has the models."""
+    """The pages, forms and checks of users and their login methods; the models are in an app of the project."""
 
     name = "dynamo_single.contrib.accounts"
     label = "dynamo_accounts"
     verbose_name = _("Accounts")
 
     def ready(self) -> None:
-        """Refuse wrong settings, and have what is right only on one's own machine checked before deployment."""
+        """Raise ``ConfigurationError`` for invalid settings, and register the checks, some of them for deployment."""
         from dynamo_single.contrib.accounts import addresses
         from dynamo_single.contrib.accounts.checks import (
             check_client_address,

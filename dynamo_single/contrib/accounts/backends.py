@@ -1,6 +1,6 @@
-"""Who may log in, how often they may try, and what they may do.
+"""The authentication backend: logins, limits of attempts, and permissions.
 
-Permissions are texts stored with users and groups; an active superuser has all of them.
+Permissions are strings stored with users and groups; an active superuser has all permissions.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from dynamo_single.contrib.accounts.models import AbstractUser, user_model
 from dynamo_single.permissions import StoredPermissions
 from dynamo_single.table.flow import call_method, call_sync, run
 
-#: Says why logins are refused; never what was typed, since people type passwords into the wrong field.
+#: Logs the reason of a rejected login without the typed identifier: users type passwords into the wrong field.
 logger = logging.getLogger("accounts")
 
 
 def _typed(username: str | None, identifiers: dict[str, object]) -> tuple[str, str] | None:
-    """The kind of what was typed, and the form in which it is stored; ``None`` for arguments of another backend."""
+    """Return the kind and the stored value of the identifier; ``None`` for arguments of another backend."""
     given = {name: value for name, value in identifiers.items() if name in ("email", "phone") and value is not None}
     if len(given) + (username is not None) != 1:
         return None
@@ -34,16 +34,16 @@ def _typed(username: str | None, identifiers: dict[str, object]) -> tuple[str, s
         return read(username)
     if "email" in given:
         return EMAIL, str(given["email"])
-    # What is no number is nobody's, and is looked for all the same.
+    # An invalid number has no user, but takes the same requests.
     return PHONE, phone_of(str(given["phone"])) or str(given["phone"])
 
 
 class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
-    """Logs users in by e-mail address, user name or telephone number, in one field, whatever its case.
+    """Logs users in with an e-mail address, a user name or a telephone number in one field, ignoring case.
 
-    A name that is nobody's, a wrong password and an inactive user take the same requests and one password hash each,
-    so that neither the answer nor its time tells which names exist, or which have a secret of their own. An attempt
-    that comes too early is refused as if the password were wrong, whatever it is, and no other backend is asked: see
+    An unknown name, a wrong password and an inactive user take the same requests and one password hash each.
+    Therefore neither the response nor its duration reveals which names exist, or which have a separate secret. An
+    attempt that comes too early is rejected like a wrong password, and Django does not try other backends: see
     ``lockout``.
     """
 
@@ -55,11 +55,11 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
         password: str | None = None,
         **identifiers: object,
     ) -> AbstractUser | None:
-        """The user of this identifier and password, if active.
+        """Return the active user with this identifier and password, or ``None``.
 
-        ``username`` may be of any kind, and is read by how it looks; ``email=`` and ``phone=`` say the kind. A
-        BatchGetItem for earlier failures, and what ``UserManager.get_by_identifier()`` sends, whatever the kind.
-        Failures are counted by the request's address, so without a request they are not: always pass it on.
+        ``username`` can be an identifier of any kind, which is derived from its format; ``email=`` and ``phone=`` set
+        the kind. Sends a BatchGetItem for earlier failures, and the requests of ``UserManager.get_by_identifier()`` for
+        any kind. Always pass the request: the backend counts failures only if it can read the client address from it.
         """
         return run(self._authenticated(request, username, password, identifiers))
 
@@ -71,7 +71,7 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
         password: str | None = None,
         **identifiers: object,
     ) -> AbstractUser | None:
-        """See ``authenticate()``; a password is hashed in a thread."""
+        """Run ``authenticate()`` asynchronously; hash the password in a thread."""
         if type(self).authenticate is not EmailOrUsernameBackend.authenticate:
             return await sync_to_async(self.authenticate)(request, username=username, password=password, **identifiers)
         return await self._authenticated(request, username, password, identifiers)
@@ -94,14 +94,14 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
         if attempt is not None:
             await attempt.ended(succeeded=user is not None)
         if user is not None and not (self.user_can_authenticate(user) and user.is_opened_by(kind, identifier)):
-            logger.info("A login was refused: user %s has not confirmed the address yet.", user.pk)
+            logger.info("A login was rejected: user %s has not confirmed the address yet.", user.pk)
             lockout.tell(request, lockout.UNCONFIRMED)
             return None
         return user
 
     @sensitive_variables("identifier", "password")
     async def _user_of(self, kind: str, identifier: str, password: str) -> AbstractUser | None:
-        """The active user whose password this is; one password hash, whatever is wrong."""
+        """Return the active user with this password; compute one password hash in any case."""
         try:
             if ATTRIBUTES[kind] not in account_settings().login_with:
                 raise user_model().DoesNotExist
@@ -111,23 +111,23 @@ class EmailOrUsernameBackend(StoredPermissions, BaseBackend):
             logger.info("A login was rejected: the identifier does not belong to a user who can log in.")
             return None
         if not await call_sync(partial(user.check_login, kind, password)):
-            logger.info("A login was refused: a wrong password for user %s.", user.pk)
+            logger.info("A login was rejected: a wrong password for user %s.", user.pk)
         elif not user.is_active:
-            logger.info("A login was refused: user %s is not active.", user.pk)
+            logger.info("A login was rejected: user %s is not active.", user.pk)
         else:
             return user
         return None
 
     def user_can_authenticate(self, user: AbstractUser) -> bool:
-        """Refuse inactive users, and those who signed up and have to confirm their address first."""
+        """Return whether the user is active and does not have to confirm the address first."""
         return user.is_active and (not user.must_confirm or account_settings().unconfirmed_may_log_in)
 
     def get_user(self, user_id: object) -> AbstractUser | None:
-        """The user of a session: one GetItem, strongly consistent, so that a change of password ends other sessions."""
+        """Return the user of a session: one strongly consistent GetItem, so a new password ends other sessions."""
         return run(self._user(user_id))
 
     async def aget_user(self, user_id: object) -> AbstractUser | None:
-        """See ``get_user()``."""
+        """Run ``get_user()`` asynchronously."""
         if type(self).get_user is not EmailOrUsernameBackend.get_user:
             return await sync_to_async(self.get_user)(user_id)
         return await self._user(user_id)

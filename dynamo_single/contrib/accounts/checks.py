@@ -1,6 +1,6 @@
-"""What ``manage.py check`` asks about accounts.
+"""The system checks of accounts.
 
-With ``--deploy`` it is mistakes that show only where the project is served, with ``--database`` what is stored already.
+``check --deploy`` reports mistakes that matter only in production, and ``check --database`` also reads stored users.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from dynamo_single.contrib.accounts.conf import PHONE, account_settings
 from dynamo_single.contrib.accounts.logins.identifiers import numbers_begin_with, phone_of
 from dynamo_single.contrib.accounts.models import user_model
 
-#: How many names a message has.
+#: The maximum number of names in a message.
 _SHOWN = 5
-#: As Django's security.W009 has them for SECRET_KEY.
+#: The limits of Django's security.W009 for SECRET_KEY.
 _LEAST_LENGTH, _LEAST_CHARACTERS, _INSECURE = 50, 5, "django-insecure-"
 
 
 def check_client_address(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """W001: failed logins and mails are counted by the connection's address; nobody said that it is the visitor's."""
+    """Return W001 if the client address is counted, and the settings do not define which header contains it."""
     found = account_settings()
     counts = found.lockout or found.mails_per_client is not None
     if not counts or "CLIENT_ADDRESS_HEADER" in getattr(settings, "ACCOUNTS", {}):
@@ -40,17 +40,17 @@ def check_client_address(app_configs: Sequence[AppConfig] | None = None, **kwarg
 
 
 def check_phone_sender(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """W003: users log in with telephone numbers, and nothing sends the codes that confirm them. Sends nothing."""
+    """Return W003 if users can log in with telephone numbers, and ``PHONE_SENDER`` is not set. Sends no request."""
     found = account_settings()
     if PHONE not in found.login_with or found.phone_sender is not None:
         return []
     return [
         Warning(
-            f"ACCOUNTS['LOGIN_WITH'] contains '{PHONE}', but no function sends codes to numbers: users cannot "
+            f"ACCOUNTS['LOGIN_WITH'] contains '{PHONE}', but ACCOUNTS['PHONE_SENDER'] is not set: users cannot "
             "confirm a number, so the page to add one does not exist.",
             hint=(
-                "Set ACCOUNTS['PHONE_SENDER'] to the path of a function that sends a text message to a number, "
-                "or silence this if only your own code adds numbers."
+                "Set ACCOUNTS['PHONE_SENDER'] to the path of a function that sends an SMS to a number, "
+                "or silence this check if only your own code adds numbers."
             ),
             id="accounts.W003",
         )
@@ -58,7 +58,7 @@ def check_phone_sender(app_configs: Sequence[AppConfig] | None = None, **kwargs:
 
 
 def check_pepper_key(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
-    """W004: a key that peppers secrets is weak; ``SECRET_KEY`` is the subject of Django's security.W009."""
+    """Return W004 for a weak key of ``peppers``; Django's security.W009 checks ``SECRET_KEY``."""
     found = account_settings()
     own = () if found.pepper_key is None else (found.pepper_key,)
     keys = {"PEPPER_KEY": own, "PEPPER_KEY_FALLBACKS": found.pepper_key_fallbacks}
@@ -84,10 +84,10 @@ def _is_weak(key: str) -> bool:
 def check_names(
     app_configs: Sequence[AppConfig] | None = None, databases: Sequence[str] | None = None, **kwargs: object
 ) -> list[CheckMessage]:
-    """W002: user names that read as telephone numbers, with which nobody logs in where numbers are a way to.
+    """Return W002 for user names that are telephone numbers; their users cannot log in with them.
 
-    One Query a megabyte of the users whose names begin as numbers do: with a plus or a parenthesis, four at least, and
-    with ``PHONE_REGION`` also with a digit, 24.
+    Sends one Query for each character with which a number can begin, and for each further megabyte of users: at least
+    4 Queries (plus signs and parentheses), or 24 with ``PHONE_REGION`` (digits too).
     """
     if not databases or PHONE not in account_settings().login_with:
         return []

@@ -1,6 +1,6 @@
-"""Reads and checks the setting ``ACCOUNTS``: one frozen value, the same for as long as the setting is.
+"""Read and validate the setting ``ACCOUNTS``: a frozen value, cached until the setting changes.
 
-It must not know users, requests or forms.
+This module must not depend on users, requests or forms.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ PHONE = "phone"
 KINDS = (EMAIL, USERNAME, PHONE)
 #: The kinds that can have a separate secret. A new password of the account removes all of them.
 SECRET_KINDS = (PHONE, USERNAME, EMAIL)
-#: The least that a secret may be, so that guessing it is hopeless within the limits of ``lockout``.
+#: The minimum length of a secret. The limits of ``lockout`` make it impractical to guess.
 SHORTEST_SECRET = 6
-#: As much of it as is hashed.
+#: The maximum length of a secret.
 LONGEST_SECRET = 128
-#: Providers of accounts elsewhere that are known by name, and who they say they are in an ID token; GitHub has none.
+#: The built-in providers of external accounts, and the issuers of their ID tokens. GitHub does not issue ID tokens.
 #: https://accounts.google.com/.well-known/openid-configuration
 KNOWN_PROVIDERS: Mapping[str, str | None] = {"google": "https://accounts.google.com", "github": None}
 
@@ -61,12 +61,12 @@ class AccountSettings(Struct, frozen=True):
     trusted_proxies: int = 1
 
     def __repr__(self) -> str:
-        """Return no values: reports of errors show local variables, and the keys are secret."""
+        """Return a string without values: error reports show local variables, and the keys are secret."""
         return "AccountSettings(...)"
 
 
 def account_settings() -> AccountSettings:
-    """What ``ACCOUNTS`` says; raises ``ConfigurationError`` by the wrong key."""
+    """Return the values of ``ACCOUNTS``; raise ``ConfigurationError`` with the name of an invalid key."""
     return _read()
 
 
@@ -83,9 +83,9 @@ def _read() -> AccountSettings:
     unknown = [each for each in found.login_with if each not in KINDS and each not in found.providers]
     if unknown:
         raise ConfigurationError(
-            f"ACCOUNTS['LOGIN_WITH'] has {', '.join(map(repr, unknown))}; there are {', '.join(map(repr, KINDS))}, and "
-            f"the providers {', '.join(map(repr, found.providers))}. ACCOUNTS['PROVIDERS'] names others, with their "
-            "issuers."
+            f"ACCOUNTS['LOGIN_WITH'] contains {', '.join(map(repr, unknown))}, but allows only "
+            f"{', '.join(map(repr, KINDS))}, and the providers {', '.join(map(repr, found.providers))}. Add other "
+            "providers with their issuers to ACCOUNTS['PROVIDERS']."
         )
     if found.first_delay > found.longest_delay:
         raise ConfigurationError(
@@ -100,8 +100,8 @@ def _read() -> AccountSettings:
         )
     if PHONE in found.login_with and find_spec("phonenumbers") is None:
         raise ConfigurationError(
-            f"ACCOUNTS['LOGIN_WITH'] has '{PHONE}', and the library that reads telephone numbers is not installed: "
-            "pip install dynamo-single[phone]."
+            f"ACCOUNTS['LOGIN_WITH'] contains '{PHONE}', but the library that parses telephone numbers is not "
+            "installed. Run pip install dynamo-single[phone]."
         )
     if found.unconfirmed_lifetime is not None and found.unconfirmed_lifetime < found.confirmation_lifetime:
         raise ConfigurationError(
@@ -188,19 +188,19 @@ _READERS: dict[str, Reader] = {
     "LONGEST_DELAY": SECONDS,
     "MAILS_PER_ADDRESS": or_none(POSITIVE),
     "MAILS_PER_CLIENT": or_none(POSITIVE),
-    "PEPPER_KEY": or_none((_key, "text that is not empty")),
-    "PEPPER_KEY_FALLBACKS": (_keys, "a list of former keys, each text that is not empty"),
+    "PEPPER_KEY": or_none((_key, "a non-empty string")),
+    "PEPPER_KEY_FALLBACKS": (_keys, "a list of former keys, each a non-empty string"),
     "PHONE_REGION": (_region, "None or the two letters of a country such as 'US'"),
     "PHONE_SENDER": (_path, "None or the path of a function such as 'mysite.sms.send'"),
     "PROVIDERS": (_providers, "a dict of names such as 'work' and their issuers such as 'https://login.example.com'"),
     "SECRETS": (
         _secrets,
-        f"a dict of some of {', '.join(map(repr, SECRET_KINDS))} and the least length of the secret, "
+        f"a dict of some of {', '.join(map(repr, SECRET_KINDS))} and the minimum length of the secret, "
         f"{SHORTEST_SECRET} to {LONGEST_SECRET}",
     ),
     "TRUSTED_PROXIES": POSITIVE,
     "UNCONFIRMED_LIFETIME": or_none(SECONDS),
     "UNCONFIRMED_MAY_LOG_IN": BOOLEAN,
 }
-#: Keys whose values no message repeats.
+#: The keys whose values must not appear in a message.
 _SECRET = frozenset({"PEPPER_KEY", "PEPPER_KEY_FALLBACKS"})

@@ -1,7 +1,7 @@
-"""Accounts elsewhere as a way to log in: what an OAuth or OpenID Connect library has verified leads to a user here.
+"""Log in with external accounts: find the user for claims that an OAuth or OpenID Connect library has verified.
 
-The library talks to the provider and checks what it says; this module decides whose account it is. It is linked by
-somebody who is logged in, or by an e-mail address that is confirmed on both sides, and by nothing else.
+The library communicates with the provider and verifies the claims. This module decides which user has the account. An
+account is linked only by a logged-in user, or by an e-mail address that is confirmed on both sides.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ logger = logging.getLogger("accounts")
 
 
 class NotLinked(Exception):
-    """Nobody here has the account, and nothing says whose it is: the user is to log in first, and to link it then."""
+    """The external account does not belong to a user who can log in. The user has to log in first, then link it."""
 
 
 def log_in(request: HttpRequest, provider: str, claims: Mapping[str, object]) -> AbstractUser:
-    """Log in whoever an account of a provider belongs to, or link it; the user.
+    """Log in the user who has an external account, or link the account; return the user.
 
-    ``claims`` are those of an ID token that the library has **verified**, or made of what the provider's API says:
-    ``sub``, and if they are there ``iss``, ``email`` and ``email_verified``. Two GetItems, and what Django writes.
+    ``claims`` are the claims of an ID token that the library has **verified**, or are built from the provider's API:
+    ``sub``, and optionally ``iss``, ``email`` and ``email_verified``. Sends two GetItems and Django's writes.
 
-    - Who is logged in already links the account: one transaction more. ``UniqueViolation`` if it is another user's.
-    - An account that nobody has is linked to the user whose confirmed address the provider has confirmed too.
-    - Anything else is ``NotLinked``, and so is a user who may not log in, as the backend of the settings says.
+    - If a user is already logged in, links the account: one more transaction. Raises ``UniqueViolation`` if another
+      user has the account.
+    - If no user has the account, links it to the user whose confirmed address the provider has verified too.
+    - Raises ``NotLinked`` in any other case, and if the backend in the settings rejects the user.
     """
     subject = checked(provider, claims)
     path, backend = _backend()
@@ -51,7 +52,7 @@ def log_in(request: HttpRequest, provider: str, claims: Mapping[str, object]) ->
                 f"Another {label} has this account of {provider!r}.", label=label, field="identities", value=subject
             )
     if not backend.user_can_authenticate(user):
-        logger.info("A login by %s was refused: user %s may not log in.", provider, user.pk)
+        logger.info("A login by %s was rejected: user %s may not log in.", provider, user.pk)
         raise NotLinked
     if not request.user.is_authenticated:
         login(request, user, backend=path)
@@ -59,20 +60,23 @@ def log_in(request: HttpRequest, provider: str, claims: Mapping[str, object]) ->
 
 
 def checked(provider: str, claims: Mapping[str, Any]) -> str:
-    """The subject, of a provider that people log in with and that the claims are from; else ``InvalidValue``."""
+    """Return the subject of the claims.
+
+    Raises ``InvalidValue`` if ``LOGIN_WITH`` does not contain the provider, or the claims are from another issuer.
+    """
     refuse_unused(provider, elsewhere=True)
     issuer, said = account_settings().providers[provider], claims.get("iss")
-    # Google leaves out the scheme at times.
+    # Google sometimes omits the scheme.
     if issuer is not None and said not in (issuer, issuer.removeprefix("https://")):
-        raise InvalidValue(f"These claims are from {said!r}, and {provider!r} is {issuer!r}.")
+        raise InvalidValue(f"The issuer of the claims is {said!r}, but the issuer of {provider!r} is {issuer!r}.")
     subject = claims.get("sub")
     if not isinstance(subject, str) or not subject:
-        raise InvalidValue("The claims have no sub, which identifies the account.")
+        raise InvalidValue("The claims do not contain sub, which identifies the account.")
     return subject
 
 
 def _backend() -> tuple[str, EmailOrUsernameBackend]:
-    """The backend that the settings name, this app's or one derived from it: sessions of any other are nobody's."""
+    """Return the path and the backend of this app or a subclass; other backends cannot load users of its sessions."""
     for path in settings.AUTHENTICATION_BACKENDS:
         backend = load_backend(path)
         if isinstance(backend, EmailOrUsernameBackend):
@@ -96,9 +100,9 @@ def _linked(request: HttpRequest, provider: str, subject: str, claims: Mapping[s
 
 
 def _holder(claims: Mapping[str, object]) -> AbstractUser | None:
-    """The active user of an address that the provider has confirmed, and the user here too: two GetItems.
+    """Return the active user with an address that both the provider and the user have confirmed: two GetItems.
 
-    For a further address, or nobody's, a GetItem, a Query and a GetItem.
+    For an additional address or an address without a user, sends a GetItem, a Query and a GetItem.
     """
     address = claims.get("email")
     if claims.get("email_verified") is not True or not isinstance(address, str):

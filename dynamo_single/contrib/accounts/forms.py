@@ -1,6 +1,6 @@
-"""The forms around accounts: logging in, signing up, changing an address, and those of the user's admin pages.
+"""The forms of accounts: login, sign-up, changes of an address, and the user's admin pages.
 
-They validate and say what is wrong. What is written, and sent by mail, is ``addresses``'s.
+The forms validate input and show errors. ``addresses`` writes the users and sends the e-mails.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dynamo_single.contrib.accounts.models import AbstractUser, user_model
 from dynamo_single.contrib.accounts.ways import MAX_ADDRESSES
 from dynamo_single.exceptions import UniqueViolation
 
-#: An e-mail address is longer than a user name may be (RFC 5321, 4.5.3.1.3).
+#: The maximum length of an e-mail address (RFC 5321, 4.5.3.1.3). User names are shorter.
 IDENTIFIER_LENGTH = 254
 _LABELS = {
     (): _("User name"),
@@ -43,17 +43,17 @@ _LABELS = {
 
 
 def identifier_label() -> Any:
-    """What the login form asks for, as ``LOGIN_WITH`` has it."""
+    """Return the label of the login form's field, according to ``LOGIN_WITH``."""
     return _LABELS[tuple(sorted(each for each in account_settings().login_with if each in KINDS))]
 
 
 class PhoneField(forms.CharField):
-    """A telephone number as people write it, kept as it is stored."""
+    """A telephone number in any common notation, converted to E.164."""
 
     widget = forms.TextInput(attrs={"type": "tel", "autocomplete": "tel"})
 
     def to_python(self, value: Any) -> str | None:
-        """The number in E.164; without one ``None``."""
+        """Return the number in E.164, or ``None`` if the field is empty."""
         text = super().to_python(value)
         if not text:
             return None
@@ -64,13 +64,13 @@ class PhoneField(forms.CharField):
 
 
 class LoginForm(auth_forms.AuthenticationForm):
-    """Asks for what ``LOGIN_WITH`` allows, and says why an attempt was refused, but not whether a name exists."""
+    """Accepts the identifiers of ``LOGIN_WITH``, and shows why it rejects a login without revealing existing names."""
 
     error_messages = {  # noqa: RUF012 - as Django declares it
         **auth_forms.AuthenticationForm.error_messages,
-        "invalid_login": _("No account has this %(identifier)s and this password. Case matters in passwords."),
-        "too_early": _("Too many attempts failed. Please wait %(wait)s and try again."),
-        "unconfirmed": _("Please confirm your e-mail address first: follow the link in the mail that you got."),
+        "invalid_login": _("Please enter a correct %(identifier)s and password. Passwords are case-sensitive."),
+        "too_early": _("Too many failed attempts. Please wait %(wait)s and try again."),
+        "unconfirmed": _("Please confirm your e-mail address first: follow the link in the e-mail that we sent you."),
     }
 
     def __init__(self, request: HttpRequest | None = None, *args: object, **kwargs: object) -> None:
@@ -81,7 +81,7 @@ class LoginForm(auth_forms.AuthenticationForm):
         field.widget.attrs["maxlength"] = IDENTIFIER_LENGTH
 
     def get_invalid_login_error(self) -> ValidationError:
-        """What is wrong, as the backend left word of it."""
+        """Return the error that the backend recorded for the request, or the error of a wrong password."""
         told = lockout.told(self.request)
         if isinstance(told, timedelta):
             return ValidationError(self.error_messages["too_early"], "too_early", {"wait": _in_words(told)})
@@ -101,13 +101,13 @@ def _in_words(wait: timedelta) -> str:
 
 
 def too_many_mails(wait: timedelta) -> ValidationError:
-    """What a form says in the place of sending one mail more."""
+    """Return the error that a form shows if the limit of e-mails is reached."""
     text = _("Too many e-mails were requested. Please wait %(wait)s and try again.")
     return ValidationError(text, "too_many_mails", {"wait": _in_words(wait)})
 
 
 class SignUpForm(auth_forms.BaseUserCreationForm):  # type: ignore[type-arg]  # not generic at run time
-    """Makes an account. That an address has one already is no error here: its holder is told, by mail."""
+    """Creates an account. If the address already has an account, its user gets an e-mail instead of an error here."""
 
     class Meta:
         model = user_model()
@@ -126,7 +126,7 @@ class SignUpForm(auth_forms.BaseUserCreationForm):  # type: ignore[type-arg]  # 
             del self.fields["username"].widget.attrs["autofocus"]
 
     def validate_unique(self) -> None:
-        """Ask for the user name only: one GetItem."""
+        """Check that the user name is unique without checking the address: one GetItem."""
         try:
             self.instance.validate_unique(exclude={*self._get_validation_exclusions(), "email"})  # type: ignore[attr-defined]  # not in the stubs
         except ValidationError as error:
@@ -134,7 +134,7 @@ class SignUpForm(auth_forms.BaseUserCreationForm):  # type: ignore[type-arg]  # 
 
     @sensitive_variables()
     def sign_up(self, request: HttpRequest) -> bool:
-        """Store the user and send the mail; ``False`` if somebody took the name at this moment."""
+        """Store the user and send the e-mail; return ``False`` if another user took the name first."""
         self.instance.set_password(self.cleaned_data["password1"])
         try:
             addresses.sign_up(request, self.instance)
@@ -150,18 +150,18 @@ def _address_field() -> forms.EmailField:
 
 
 class AddressForm(forms.Form):
-    """Asks for an e-mail address."""
+    """A form with an e-mail address."""
 
     email = _address_field()
 
 
 class OwnPassword:
-    """A form that asks somebody who is logged in for the password again; wrong ones are counted like a login's.
+    """A form that requires the password of a logged-in user; a wrong password counts as a failed login.
 
-    ``request`` is taken by name. Where there is none nothing is counted, as with ``authenticate()``.
+    ``request`` is a keyword argument. Without a request the form does not count attempts, like ``authenticate()``.
     """
 
-    #: Read by the admin's site, which gives the request to such a form only.
+    #: The admin site passes the request only to forms with this attribute.
     takes_request = True
 
     def __init__(self, *args: object, request: HttpRequest | None = None, **kwargs: object) -> None:
@@ -170,7 +170,7 @@ class OwnPassword:
 
     @sensitive_variables()
     def check_own(self, user: Any, password: str, wrong: ValidationError) -> None:
-        """Raise ``wrong`` for a wrong password, or say how long to wait."""
+        """Raise ``wrong`` for a wrong password, or an error with the time to wait."""
         if self.request is None:
             right = user.check_password(password)
         else:
@@ -183,11 +183,11 @@ class OwnPassword:
 
 
 class PasswordChangeForm(OwnPassword, auth_forms.PasswordChangeForm):
-    """Django's, with wrong passwords counted."""
+    """Django's form; wrong passwords count as failed logins."""
 
     @sensitive_variables()
     def clean_old_password(self) -> str:
-        """The present password, if it is the user's."""
+        """Return the current password if it is right."""
         password: str = self.cleaned_data["old_password"]
         text = self.error_messages["password_incorrect"]
         self.check_own(self.user, password, ValidationError(text, "password_incorrect"))
@@ -195,7 +195,7 @@ class PasswordChangeForm(OwnPassword, auth_forms.PasswordChangeForm):
 
 
 class PasswordForm(OwnPassword, forms.Form):
-    """Asks somebody who is logged in for the password, before a way to log in changes."""
+    """Requires the password of a logged-in user before a login method changes."""
 
     password = forms.CharField(
         label=_("Your password"),
@@ -209,14 +209,14 @@ class PasswordForm(OwnPassword, forms.Form):
 
     @sensitive_variables()
     def clean_password(self) -> str:
-        """The password, if it is the user's."""
+        """Return the password if it is right."""
         password: str = self.cleaned_data["password"]
-        self.check_own(self.user, password, ValidationError(_("This is not your password."), "password_incorrect"))
+        self.check_own(self.user, password, ValidationError(_("Your password is incorrect."), "password_incorrect"))
         return password
 
 
 class AddressChangeForm(PasswordForm):
-    """Asks for a new e-mail address, and for the password, since whoever has the address can take the account."""
+    """A new e-mail address, with the password because the reader of its e-mail can take over the account."""
 
     email = _address_field()
 
@@ -228,19 +228,19 @@ class AddressChangeForm(PasswordForm):
 
 
 class AddressAddForm(AddressChangeForm):
-    """Asks for a further e-mail address, and for the password."""
+    """An additional e-mail address, with the password."""
 
     def clean_email(self) -> str:
-        """The address, if the user may have one more."""
+        """Return the address if the user can have another address."""
         if len(self.user.more_emails or ()) >= MAX_ADDRESSES:
-            text = _("You have %(number)d further addresses, and may not have more.")
+            text = _("You cannot have more than %(number)d additional addresses.")
             raise ValidationError(text, "too_many", {"number": MAX_ADDRESSES})
         address: str = self.cleaned_data["email"]
         return address
 
 
 class PhoneForm(PasswordForm):
-    """Asks for a telephone number, and for the password, since whoever has the number can log in."""
+    """A telephone number, with the password because the owner of the number can log in."""
 
     phone = PhoneField(label=_("Telephone number"))
 
@@ -248,7 +248,7 @@ class PhoneForm(PasswordForm):
 
 
 class SecretForm(PasswordForm):
-    """Asks for a secret that opens one way to log in alone, twice, and for the password; nothing takes it away."""
+    """A separate secret for one login method, entered twice, with the password; an empty secret removes it."""
 
     secret = forms.CharField(
         label=_("New secret"),
@@ -258,7 +258,7 @@ class SecretForm(PasswordForm):
         help_text=_("Leave it empty to log in with your password."),
     )
     again = forms.CharField(
-        label=_("The same again"),
+        label=_("New secret confirmation"),
         required=False,
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
@@ -273,15 +273,15 @@ class SecretForm(PasswordForm):
 
     @sensitive_variables()
     def clean_again(self) -> str:
-        """The same text twice."""
+        """Check that both secrets are equal."""
         again: str = self.cleaned_data["again"]
         if again != self.cleaned_data.get("secret", again):
-            raise ValidationError(_("The two are not the same."), "not_the_same")
+            raise ValidationError(_("The two secrets do not match."), "not_the_same")
         return again
 
 
 class CodeForm(forms.Form):
-    """Asks for the code that was sent."""
+    """A form with the code that was sent to a telephone number."""
 
     code = forms.CharField(
         label=_("Code"),
@@ -291,12 +291,12 @@ class CodeForm(forms.Form):
 
 
 class PasswordResetForm(auth_forms.PasswordResetForm):
-    """Django's, for addresses that are unique whatever their case."""
+    """Django's form, for addresses that are unique regardless of case."""
 
     email = _address_field()
 
     def get_users(self, email: str) -> Iterable[AbstractUser]:
-        """The active user with a password who has this address: two GetItems, strongly consistent."""
+        """Return the active user who has this address and a password: two strongly consistent GetItems."""
         try:
             user: AbstractUser = user_model().objects.get_by_unique("email", email)
         except user_model().DoesNotExist:
@@ -305,13 +305,13 @@ class PasswordResetForm(auth_forms.PasswordResetForm):
 
 
 class ResetPasswordForm(auth_forms.SetPasswordForm):  # type: ignore[type-arg]  # not generic at run time
-    """Sets a new password; whoever has the link reads the user's mail, so that the address is confirmed."""
+    """Sets a new password and confirms the address, because the user received the link by e-mail."""
 
     def save(self, commit: bool = True) -> AbstractUser:
-        """Write password and confirmation together."""
+        """Save the password and the confirmation together."""
         user: AbstractUser = self.user
         if not user.has_confirmed_email:
-            # Whoever signed up with another's address may have added these, which let somebody in without the password.
+            # A user who signed up with another person's address may have added these. They do not need the password.
             user.identities = user.more_emails = None
         user.confirm_email()
         super().save(commit)
@@ -327,13 +327,13 @@ class UserCreationForm(auth_forms.AdminUserCreationForm):  # type: ignore[type-a
         field_classes: ClassVar[dict[str, type]] = {"username": auth_forms.UsernameField}
 
     def clean_username(self) -> str:
-        """The name as it is: the model finds duplicates, whatever their case, without Django's query by ``iexact``."""
+        """Return the name unchanged: the model rejects duplicates regardless of case, without a query by ``iexact``."""
         username: str = self.cleaned_data["username"]
         return username
 
 
 class UserChangeForm(auth_forms.UserChangeForm):  # type: ignore[type-arg]  # not generic at run time
-    """A user's attributes; the password has a page of its own."""
+    """A user's attributes; the password has a separate page."""
 
     class Meta:
         model = user_model()
@@ -341,7 +341,7 @@ class UserChangeForm(auth_forms.UserChangeForm):  # type: ignore[type-arg]  # no
         field_classes: ClassVar[dict[str, type]] = {"username": auth_forms.UsernameField, "phone": PhoneField}
 
     def clean_phone(self) -> str | None:
-        """The number; without one its secret goes."""
+        """Return the number; remove its secret if the user has no number."""
         number: str | None = self.cleaned_data["phone"]
         if number is None or self.instance.phone is None:
             self.instance.phone_secret = None

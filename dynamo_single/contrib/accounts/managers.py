@@ -1,4 +1,4 @@
-"""Making users, and finding the one who logs in."""
+"""Create users, and find the user who logs in."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ U = TypeVar("U", bound=AbstractUser)
 
 
 class LoginManager(models.Manager[L]):
-    """The ways to log in."""
+    """The manager of login items."""
 
     def find(self, kind: str, identifier: str) -> L | None:
-        """The login of this kind and identifier, whatever its case: one Query on the index, eventually consistent."""
+        """Return the login with this kind and identifier, ignoring case: one eventually consistent Query."""
         return run(self.found(kind, identifier))
 
     async def found(self, kind: str, identifier: str) -> L | None:
-        """``find()`` for a coroutine. A damaged item is none, and the log names it."""
+        """Run ``find()`` asynchronously. Log a damaged item and return ``None`` for it."""
         if not canonical(identifier):
             return None
         try:
@@ -56,7 +56,7 @@ class LoginManager(models.Manager[L]):
         except (UnexpectedItem, UnreadableItem):
             pass
         except InvalidValue:
-            return None  # what cannot be stored is nobody's
+            return None  # no user has an identifier that cannot be stored
         logger.error(
             "The login item of %s %r is damaged and was not used; `manage.py dynamo_rebuild` repairs it.",
             kind,
@@ -66,27 +66,27 @@ class LoginManager(models.Manager[L]):
 
 
 class UserManager(BaseUserManager[U]):
-    """Makes users, and finds them by what they log in with."""
+    """Creates users, and finds them by their identifiers."""
 
     def create_user(
         self, username: str, email: str | None = None, password: str | None = None, **extra_fields: object
     ) -> U:
-        """Django's: one transaction. ``confirmed`` says what is known of the address, also for ``create_superuser()``.
+        """Create a user: one transaction. ``confirmed`` sets the state of the address, also in ``create_superuser()``.
 
-        - Nothing said: whoever calls answers for it. The user logs in at once, and stays.
-        - ``confirmed=False``: somebody typed it, to sign up. Nobody logs in before it is confirmed, and the user
-          expires with name and address after ``UNCONFIRMED_LIFETIME``.
-        - ``confirmed=True``: it is known to be the user's, so that an account elsewhere may be linked by it.
+        - Omitted: your code vouches for the address. The user can log in immediately and does not expire.
+        - ``confirmed=False``: a visitor typed the address to sign up. The user cannot log in before the confirmation,
+          and expires with the user name and the address after ``UNCONFIRMED_LIFETIME``.
+        - ``confirmed=True``: the address is known to be the user's, so an external account can be linked by it.
 
-        Where somebody else has the address, two GetItems more; and where it was not confirmed in time, one transaction
-        more, which takes it from its holder and makes the user, or does neither.
+        If another user has the address, sends two more GetItems. If that user did not confirm the address in time, one
+        more transaction takes the address and creates the user, or does neither.
         """
         return super().create_user(username, email, password, **extra_fields)
 
     async def acreate_user(
         self, username: str, email: str | None = None, password: str | None = None, **extra_fields: object
     ) -> U:
-        """See ``create_user()``."""
+        """Run ``create_user()`` asynchronously."""
         return await super().acreate_user(username, email, password, **extra_fields)
 
     def _store(self, user: U) -> None:
@@ -105,26 +105,27 @@ class UserManager(BaseUserManager[U]):
         try:
             take_overdue(user, str(user.email), refused, user.save)
         except (ConditionNotMet, StaleObject):
-            user.save()  # whose address it is confirmed it at this moment: this is refused
+            user.save()  # the other user just confirmed the address: this raises UniqueViolation
 
     def get_by_identifier(self, identifier: str) -> U:
-        """The user of an e-mail address, a user name or a telephone number, whatever its case; raises ``DoesNotExist``.
+        """Return the user with an e-mail address, a user name or a telephone number, ignoring case.
 
-        A Query for the login item and a strongly consistent GetItem of its user. If the index does not know the
-        identifier (yet), the claim on it decides, strongly consistent: one GetItem more, and the user's.
+        Sends a Query for the login item and a strongly consistent GetItem of its user. If the index does not contain
+        the identifier (yet), a strongly consistent GetItem reads its claim, and another GetItem the user. Raises
+        ``DoesNotExist``.
         """
         return self.get_by_login(*read(identifier))
 
     async def aget_by_identifier(self, identifier: str) -> U:
-        """See ``get_by_identifier()``."""
+        """Run ``get_by_identifier()`` asynchronously."""
         return await self.aget_by_login(*read(identifier))
 
     def get_by_login(self, kind: str, identifier: str) -> U:
-        """The user of an identifier of this kind, in the form in which it is stored; as ``get_by_identifier()``."""
+        """Return the user with an identifier of this kind, given as stored; see ``get_by_identifier()``."""
         return run(self.aget_by_login(kind, identifier))
 
     async def aget_by_login(self, kind: str, identifier: str) -> U:
-        """See ``get_by_login()``."""
+        """Run ``get_by_login()`` asynchronously."""
         login = await self._login(kind, identifier)
         if login is not None:
             user: U | None = await call_method(self.consistent().filter(pk=login.user_id), "first")
@@ -135,9 +136,9 @@ class UserManager(BaseUserManager[U]):
         return found
 
     def get_by_identity(self, provider: str, subject: str) -> U:
-        """The user of an account elsewhere, to the letter; raises ``DoesNotExist``. Two consistent GetItems.
+        """Return the user with an external account, matching case: two strongly consistent GetItems.
 
-        ``InvalidValue`` for a provider that ``LOGIN_WITH`` does not have.
+        Raises ``DoesNotExist``, and ``InvalidValue`` for a provider that ``LOGIN_WITH`` does not contain.
         """
         refuse_unused(provider, elsewhere=True)
         model: Any = self.model
@@ -153,7 +154,7 @@ class UserManager(BaseUserManager[U]):
         logins: LoginManager[Any] = model.logins.model.objects
         return await logins.found(kind, identifier)
 
-    # Private to Django.
+    # A private method of Django.
     def _create_user_object(
         self,
         username: str,
@@ -164,12 +165,16 @@ class UserManager(BaseUserManager[U]):
     ) -> U:
         if username and "@" in username:
             raise InvalidValue(
-                f"A user name cannot contain an @, as {username!r} does: it could be taken for an e-mail address."
+                f"The user name {username!r} contains an @: it could be mistaken for an e-mail address. "
+                "Nothing was written. Choose a name without an @."
             )
         if username and phone_of(username) is not None:
-            raise InvalidValue(f"A user name cannot be a telephone number, as {username!r} is: it could be another's.")
+            raise InvalidValue(
+                f"The user name {username!r} is a telephone number: it could belong to another user. "
+                "Nothing was written. Choose another name."
+            )
         if confirmed is not None and not email:
-            raise InvalidValue(f"confirmed={confirmed!r} requires an e-mail address, but there is none.")
+            raise InvalidValue(f"confirmed={confirmed!r} requires an e-mail address. Nothing was written. Pass email=.")
         user: Any = super()._create_user_object(username, email, password, **extra_fields)  # type: ignore[misc]  # not in the stubs
         if confirmed is not None:
             (user.confirm_email if confirmed else user.await_confirmation)()

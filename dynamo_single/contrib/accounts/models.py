@@ -1,9 +1,10 @@
-"""Abstract models of users, of one item for each way that a user can log in, and of groups.
+"""Abstract models of users, login methods, and groups.
 
-A project derives all of them, in the app of its users, or installs the app ``dynamo_single.contrib.accounts.ready``.
+A project derives a model from each of them in the app of its users, or installs the app
+``dynamo_single.contrib.accounts.ready``.
 
-A user's items share a partition: the user at ``#METADATA``, the ways to log in and the memberships of groups beside it.
-They, and the claims that keep user names and e-mail addresses unique, are written in one transaction.
+A user's items share a partition: the user at ``#METADATA``, one item for each login method, and one for each group
+membership. One transaction writes these items and the claims that keep user names and e-mail addresses unique.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ __all__ = [
 
 
 class AbstractUser(auth.AbstractUser):
-    """A user with an account, who logs in by e-mail address, by user name or by telephone number.
+    """A user who logs in with an e-mail address, a user name, or a telephone number.
 
     A subclass declares ``logins = models.Children("Login", manager=Ways)`` and ``groups = Groups("Membership")``.
     """
@@ -58,7 +59,7 @@ class AbstractUser(auth.AbstractUser):
         error_messages={"unique": _("A user with that username already exists.")},
     )
 
-    #: In E.164, and known to be the user's: it is stored once it is confirmed.
+    #: In E.164. A page stores the number only after the user has confirmed it.
     phone = models.UnicodeAttribute(
         _("telephone number"),
         null=True,
@@ -69,21 +70,21 @@ class AbstractUser(auth.AbstractUser):
         validators=[PhoneValidator()],
         error_messages={"unique": _("Another account has this telephone number.")},
     )
-    #: Further addresses that are known to be the user's; no other user has one of them, as the first or a further one.
+    #: Confirmed additional addresses. No other user can have one of them, as a primary or an additional address.
     more_emails = models.UnicodeSetAttribute(editable=False, attr_name="moreEmails")
-    #: Accounts elsewhere that are known to be the user's, each as its provider and the subject there.
+    #: Confirmed external accounts, each a provider and the account's subject there.
     identities = models.UnicodeSetAttribute(editable=False)
-    #: Peppered hashes of the secrets for the number, the name and all addresses, instead of the account's password.
+    #: Peppered hashes of the secrets that replace the account's password for the number, the name, and all addresses.
     phone_secret = models.UnicodeAttribute(null=True, editable=False, max_length=255, attr_name="phoneSecret")
     username_secret = models.UnicodeAttribute(null=True, editable=False, max_length=255, attr_name="usernameSecret")
     email_secret = models.UnicodeAttribute(null=True, editable=False, max_length=255, attr_name="emailSecret")
-    #: The address that is known to be the user's; another one in ``email`` is not confirmed by it.
+    #: The confirmed address. If ``email`` differs from it, ``email`` is not confirmed.
     confirmed_email = models.EmailAttribute(null=True, editable=False, attr_name="confirmedEmail")
-    #: When another address was last added or confirmed.
+    #: The last time at which another address was added or confirmed.
     confirmed_at = models.TimestampAttribute(null=True, editable=False, attr_name="confirmedAt")
-    #: Somebody who signed up and has not confirmed the address yet.
+    #: True for a user who signed up and has not confirmed the address yet.
     must_confirm = models.BooleanAttribute(null=True, editable=False, attr_name="mustConfirm")
-    #: When somebody who signed up and neither confirmed the address nor logged in gives name and address up.
+    #: The expiry of a user who signed up and has neither confirmed the address nor logged in. It releases both names.
     expires = models.TTLAttribute(editable=False, provisional=True)
 
     objects: ClassVar[UserManager[Any]] = UserManager()
@@ -102,9 +103,9 @@ class AbstractUser(auth.AbstractUser):
         abstract = True
 
     def derived_objects(self) -> Iterator[models.Model]:
-        """One login for each e-mail address, the user name, the telephone number and each account elsewhere.
+        """Yield a login for each e-mail address, the user name, the telephone number, and each external account.
 
-        The latter have an identity too, which is one user's. And the memberships.
+        Also yields an identity for each external account, which makes it unique, and the memberships of groups.
         """
         login_model, identity_model = model_of(AbstractLogin), self.identity_model()
         for kind, attribute in ATTRIBUTES.items():
@@ -127,20 +128,20 @@ class AbstractUser(auth.AbstractUser):
 
     @classmethod
     def check(cls, **kwargs: Any) -> list[CheckMessage]:
-        """Django's checks, and E001 and E002: the app of the pages, and the other models of the users' app."""
+        """Run Django's checks, and E001 and E002: the app with the pages, and the other models of the users' app."""
         return [*super().check(**kwargs), *problems(cls, DERIVED)]
 
     def own_secret(self, kind: str) -> str | None:
-        """The hash of the secret that opens this kind alone; ``None`` where the account's password does."""
+        """Return the hash of this kind's separate secret, or ``None`` if the account's password applies."""
         name = SECRETS.get(kind)
         wanted = name is not None and ATTRIBUTES[kind] in account_settings().secrets
         return getattr(self, name) or None if name is not None and wanted else None
 
     def check_login(self, kind: str, raw_password: str) -> bool:
-        """Whether this opens the user's way of a kind: its own secret if it has one, the password otherwise.
+        """Return whether the password is right for this kind: its separate secret if it has one, else the password.
 
-        One hash in any case. As with Django's passwords, a hash of an older hasher is renewed, and so is one without
-        the current key of ``peppers``: one transaction. The secret opens even if that fails.
+        Computes one hash in any case. A right secret whose hasher or ``peppers`` key is outdated is hashed again and
+        saved, as Django does for passwords: one transaction. The method returns ``True`` even if the save fails.
         """
         own = self.own_secret(kind)
         if own is None:
@@ -157,20 +158,20 @@ class AbstractUser(auth.AbstractUser):
         return peppers.is_right(self._about(kind), raw_password, own, renew)
 
     def hash_secret(self, kind: str, secret: str) -> str:
-        """Return the text to store for a secret of this user's: one password hash. Sends no request."""
+        """Return the string to store for a secret of this user: one password hash. Does not send a request."""
         return peppers.hashed(self._about(kind), secret)
 
     def _about(self, kind: str) -> str:
         return f"{self.pk}|{kind}"
 
     def set_password(self, raw_password: str | None) -> None:
-        """Django's; a new password takes the secrets along, which whoever knew the old one may have set."""
+        """Set the password and clear the secrets, because a user who knew the old password may have set them."""
         super().set_password(raw_password)
         for name in SECRETS.values():
             setattr(self, name, None)
 
     def check_password(self, raw_password: str | None) -> bool:
-        """Django's; a hash that is renewed on the way is no new password."""
+        """Check the password as Django does; keep the secrets if the check renews the hash of the password."""
         with self._secrets_kept():
             return super().check_password(raw_password)
 
@@ -181,7 +182,7 @@ class AbstractUser(auth.AbstractUser):
 
     @contextmanager
     def _secrets_kept(self) -> Iterator[None]:
-        # Those that were left out of reading stay so.
+        # Deferred attributes remain deferred.
         held = {name: self.__dict__[name] for name in SECRETS.values() if name in self.__dict__}
         try:
             yield
@@ -191,11 +192,11 @@ class AbstractUser(auth.AbstractUser):
             self.__dict__.update(held)
 
     def get_session_auth_hash(self) -> str:
-        """Django's; a changed secret ends sessions too."""
+        """Return Django's hash combined with the secrets, so a changed secret ends sessions too."""
         return self._of_secrets(super().get_session_auth_hash())
 
     def get_session_auth_fallback_hash(self) -> Iterator[str]:
-        """Django's, of the former keys of the site."""
+        """Yield the hashes of Django's ``SECRET_KEY_FALLBACKS``, combined with the secrets."""
         yield from map(self._of_secrets, super().get_session_auth_fallback_hash())
 
     def _of_secrets(self, found: str) -> str:
@@ -204,50 +205,51 @@ class AbstractUser(auth.AbstractUser):
 
     @property
     def ways(self) -> list[AbstractLogin]:
-        """The ways to log in as this object has them, of the kinds of ``LOGIN_WITH``. Sends nothing."""
+        """The login methods of this object, limited to the kinds in ``LOGIN_WITH``. Does not send a request."""
         wanted = account_settings().login_with
         derived = (each for each in self.derived_objects() if isinstance(each, AbstractLogin))
         return [each for each in derived if ATTRIBUTES.get(each.kind, each.kind.lower()) in wanted]
 
     @property
     def ways_elsewhere(self) -> list[AbstractLogin]:
-        """The accounts elsewhere among these."""
+        """The external accounts among ``ways``."""
         return [each for each in self.ways if each.kind not in ATTRIBUTES]
 
     @staticmethod
     def identity_model() -> type[AbstractIdentity]:
-        """The model of accounts elsewhere, for the manager."""
+        """Return the model of external accounts, for the manager."""
         return model_of(AbstractIdentity)
 
     def has_identifier(self, kind: str, identifier: str) -> bool:
-        """Whether this is the user's identifier of this kind, whatever its case. Sends nothing."""
+        """Return whether the user has this identifier of this kind, ignoring case. Does not send a request."""
         more = self.more_emails or () if kind == EMAIL else ()
         return canonical(identifier) in map(canonical, (getattr(self, ATTRIBUTES[kind]) or "", *more))
 
     @property
     def has_confirmed_email(self) -> bool:
-        """Whether the user's present address is known to be the user's."""
+        """Whether the user's current address is confirmed."""
         return self.confirmed_email is not None and self.has_mailbox(self.confirmed_email)
 
     @property
     def _is_confirmed(self) -> bool | None:
-        """What the login of the present address says; ``None`` where nobody is asked to confirm it."""
+        """The ``confirmed`` value of the current address's login; ``None`` if it needs no confirmation."""
         return True if self.has_confirmed_email else False if self.must_confirm else None
 
     def has_mailbox(self, address: str) -> bool:
-        """Whether mail to an address goes where mail to the user goes. Sends nothing.
+        """Return whether an address is the same mailbox as the user's address. Does not send a request.
 
-        Case does not count within ASCII. Letters that are one to a login, such as ß and ss, can be two mailboxes.
+        Ignores the case of ASCII letters only. Addresses that are the same for a login, such as with ß and with ss, can
+        be different mailboxes.
         """
         return _is_one_mailbox(self.email or "", address)
 
     def has_confirmed(self, address: str) -> bool:
-        """Whether mail to an address is known to go to the user, as the first one or a further one. Sends nothing."""
+        """Return whether an address is a confirmed primary or additional address. Does not send a request."""
         known = [*([self.email] if self.has_confirmed_email else []), *(self.more_emails or ())]
         return any(_is_one_mailbox(each, address) for each in known)
 
     def confirm_email(self) -> None:
-        """Take the present address for the user's own; ``save()`` writes it, to the login item too."""
+        """Mark the current address as confirmed; ``save()`` writes this to the user and to the login item."""
         if not self.has_confirmed_email:
             self.confirmed_at = clock.now()
         self.confirmed_email = self.email or None
@@ -255,9 +257,10 @@ class AbstractUser(auth.AbstractUser):
         self.expires = None
 
     def await_confirmation(self) -> None:
-        """Let a new user wait for a confirmation, as whoever signs up does; ``save()`` writes it.
+        """Require a confirmation of a new user's address, as the sign-up page does; ``save()`` writes this.
 
-        Until then nobody logs in with it, and after ``UNCONFIRMED_LIFETIME`` it expires, with the name and the address.
+        The user cannot log in before the confirmation. After ``UNCONFIRMED_LIFETIME`` the user expires, and the user
+        name and the address are free again.
         """
         self.must_confirm = True
         lifetime = account_settings().unconfirmed_lifetime
@@ -265,9 +268,9 @@ class AbstractUser(auth.AbstractUser):
 
     @property
     def is_overdue(self) -> bool:
-        """Whether the address waits for a confirmation for longer than ``UNCONFIRMED_LIFETIME``: it may be another's.
+        """Whether the address is still unconfirmed after ``UNCONFIRMED_LIFETIME``, so another user can take it.
 
-        Somebody who may log in before the confirmation, and did, has an account that does not expire.
+        The account of a user who logged in before the confirmation does not expire, but its address can be overdue.
         """
         lifetime = account_settings().unconfirmed_lifetime
         if not self.must_confirm or lifetime is None:
@@ -275,7 +278,7 @@ class AbstractUser(auth.AbstractUser):
         return clock.now() - self.date_joined > timedelta(seconds=lifetime)
 
     def is_opened_by(self, kind: str, identifier: str) -> bool:
-        """Whether an identifier of the user opens the account: any but an address that is overdue. Sends nothing."""
+        """Return whether the user can log in with an identifier: any except an overdue address. Sends no request."""
         return not (self.is_overdue and kind == EMAIL and canonical(identifier) == canonical(self.email or ""))
 
 
@@ -284,18 +287,18 @@ def _is_one_mailbox(one: str, other: str) -> bool:
 
 
 def _kinds() -> list[tuple[str, str]]:
-    """The kinds that the settings have: what a key in a user's partition may begin with beside other children's."""
+    """Return the choices of ``kind``, which are the beginnings of login keys in a user's partition."""
     known = (*ATTRIBUTES, *(provider.upper() for provider in account_settings().providers))
     return [(kind, kind) for kind in known]
 
 
 class AbstractLogin(models.Model):
-    """One way for a user to log in: what is typed to say who one is.
+    """A login method: an identifier of a user.
 
-    The password is the user's, unless the kind has a secret of its own: ``password`` is its hash then. ``confirmed``
-    says whether an e-mail address is known to be the user's: ``False`` waits for that, and ``None`` is what nobody is
-    asked to confirm, since whoever made the user answers for it. A further way (an account elsewhere, a telephone
-    number) is a further ``kind``, found by the same index.
+    ``password`` is the hash of the kind's separate secret; without it, the user's password applies. ``confirmed`` is
+    true for a confirmed e-mail address and false for an address that waits for its confirmation. It is ``None`` if the
+    address needs no confirmation, because the code that created the user vouches for it. Each login method, such as an
+    external account or a telephone number, has its own ``kind`` and uses the same index.
     """
 
     user = models.ReferenceAttribute(settings.AUTH_USER_MODEL, on_delete=models.DO_NOTHING, attr_name="userId")
@@ -322,13 +325,13 @@ class AbstractLogin(models.Model):
         return f"{self.kind} {self.identifier}"
 
     def is_derived(self) -> bool:
-        """Logins of the kinds of ``LOGIN_WITH`` follow from the user; others are made by whoever adds them."""
+        """Return whether the login is derived from the user; a project's code can add logins of other kinds."""
         # A damaged item may have no kind.
         return self.kind in ATTRIBUTES or (self.kind or "").lower() in account_settings().providers
 
 
 class AbstractIdentity(models.Model):
-    """That an account elsewhere is one user's, whatever its case."""
+    """The assignment of an external account to one user, ignoring the case of its subject."""
 
     provider = models.UnicodeAttribute(max_length=30)
     subject = models.UnicodeAttribute(max_length=255)
@@ -354,7 +357,7 @@ class AbstractIdentity(models.Model):
 
 
 class AbstractGroup(auth.AbstractGroup):
-    """A group of users, who have its permissions. A subclass declares ``user_set = Members("Membership")``."""
+    """A group, which grants its permissions to its users. Subclasses declare ``user_set = Members("Membership")``."""
 
     group_id = models.IdAttribute(prefix="group", attr_name="groupId")
 
@@ -367,7 +370,7 @@ class AbstractGroup(auth.AbstractGroup):
 
 
 class AbstractMembership(auth.AbstractMembership):
-    """That a user is in a group."""
+    """The membership of a user in a group."""
 
     user = models.ReferenceAttribute(
         settings.AUTH_USER_MODEL, on_delete=models.DO_NOTHING, attr_name="userId", related_name="+"
@@ -383,7 +386,7 @@ class AbstractMembership(auth.AbstractMembership):
         default_permissions = ()
 
 
-#: What the app of the users derives a model from each of.
+#: The app of the users derives a model from each of these.
 DERIVED = (
     *(AbstractLogin, AbstractIdentity, AbstractGroup, AbstractMembership),
     *(AbstractLoginFailures, AbstractMailsAsked),

@@ -1,6 +1,6 @@
-"""The addresses of the account pages: ``path("accounts/", include("dynamo_single.contrib.accounts.urls"))``.
+"""The URLs of the account pages: ``path("accounts/", include("dynamo_single.contrib.accounts.urls"))``.
 
-The names of the first group are Django's, so that this takes the place of ``django.contrib.auth.urls``.
+The first group has Django's names, so you can include this module instead of ``django.contrib.auth.urls``.
 """
 
 from django.urls import path

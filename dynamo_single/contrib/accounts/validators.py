@@ -1,4 +1,4 @@
-"""What a user name and a telephone number may be."""
+"""The validators of user names and telephone numbers."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from dynamo_single.contrib.accounts.logins.identifiers import phone_of
 
 @deconstructible
 class UsernameValidator(UnicodeUsernameValidator):
-    """Django's rule without ``@``: nobody's name can look like somebody else's e-mail address."""
+    """Django's rule without ``@``, so a user name cannot look like another user's e-mail address."""
 
     regex = r"^[\w.+-]+\Z"
     message = "Enter a valid username. It may contain letters, digits and . + - _ only; an @ is for e-mail addresses."
 
     def __call__(self, value: Any) -> None:
-        """Refuse what is no name, and what reads as a telephone number where people log in with these."""
+        """Reject invalid names, and telephone numbers if users can log in with numbers."""
         super().__call__(value)
         if phone_of(value) is not None:
-            raise ValidationError(_("A telephone number cannot be a user name: it could be another's."), "phone")
+            raise ValidationError(_("A user name cannot be a telephone number."), "phone")
 
 
 @deconstructible
 class PhoneValidator:
-    """A number as it is stored, with its country."""
+    """The validator of a stored telephone number, which includes the country."""
 
     def __call__(self, value: str) -> None:
-        """Refuse what reads as no number, or is not in the one form that all others are compared in."""
+        """Reject strings that are not telephone numbers in E.164."""
         if phone_of(value) != value:
             raise ValidationError(_("Enter a telephone number with its country, such as +15550100."), "phone")
 

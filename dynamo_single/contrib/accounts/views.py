@@ -1,7 +1,7 @@
-"""The pages around accounts: Django's own views with this app's forms and templates, and those for addresses.
+"""The pages of accounts: Django's views with this app's forms and templates, and the pages for addresses.
 
-Include ``dynamo_single.contrib.accounts.urls``. It has the names of ``django.contrib.auth.urls``, and more. Every page
-extends ``accounts/base.html``, which a project may replace.
+Include ``dynamo_single.contrib.accounts.urls``, which has the names of ``django.contrib.auth.urls`` and more. Each page
+extends ``accounts/base.html``, which a project can override.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from dynamo_single.contrib.accounts.proofs import codes, tokens
 
 
 def _counts_mail(form_valid: Callable[[Any, Any], HttpResponse]) -> Callable[[Any, Any], HttpResponse]:
-    """Before a mail is sent to an address that was typed, or to its holder: as many as ``ACCOUNTS`` allows."""
+    """Decorate ``form_valid()`` to count the e-mail first, and to show an error above the limits of ``ACCOUNTS``."""
 
     @wraps(form_valid)
     def counted(self: Any, form: Any) -> HttpResponse:
@@ -49,7 +49,7 @@ def _counts_mail(form_valid: Callable[[Any, Any], HttpResponse]) -> Callable[[An
 
 
 class LoginView(views.LoginView):
-    """Log in with what ``LOGIN_WITH`` allows, in one field."""
+    """Log in with any identifier of ``LOGIN_WITH``, in one field."""
 
     authentication_form = forms.LoginForm
     template_name = "accounts/login.html"
@@ -63,26 +63,26 @@ class LogoutView(views.LogoutView):
 
 
 class PasswordChangeView(views.PasswordChangeView):
-    """Change one's password; other sessions end, this one stays."""
+    """Change the user's password; this session continues, and the others end."""
 
     form_class = forms.PasswordChangeForm
     template_name = "accounts/password_change.html"
     title = _("Change your password")
 
     def get_form_kwargs(self) -> dict[str, object]:
-        """The form counts wrong passwords by the request's address."""
+        """Pass the request to the form, which counts wrong passwords by client address."""
         return {**super().get_form_kwargs(), "request": self.request}
 
 
 class PasswordChangeDoneView(views.PasswordChangeDoneView):
-    """The password was changed."""
+    """Confirm that the password has changed."""
 
     template_name = "accounts/password_change_done.html"
     title = _("Your password was changed")
 
 
 class PasswordResetView(views.PasswordResetView):
-    """Ask for a mail with a link that sets a new password."""
+    """Request an e-mail with a link that sets a new password."""
 
     token_generator = tokens.ResetTokens()
     form_class = forms.PasswordResetForm
@@ -93,19 +93,19 @@ class PasswordResetView(views.PasswordResetView):
 
     @_counts_mail
     def form_valid(self, form: Any) -> HttpResponse:
-        """Send the mail, if there is anybody to send it to; the answer does not tell."""
+        """Send the e-mail if a user has the address; the response does not reveal this."""
         return super().form_valid(form)
 
 
 class PasswordResetDoneView(views.PasswordResetDoneView):
-    """The mail was sent, if there was anybody to send it to."""
+    """Confirm the request for an e-mail, without revealing whether a user has the address."""
 
     template_name = "accounts/password_reset_done.html"
-    title = _("Look into your mail")
+    title = _("Check your e-mail")
 
 
 class PasswordResetConfirmView(views.PasswordResetConfirmView):
-    """Set a new password with the link from the mail."""
+    """Set a new password with the link from the e-mail."""
 
     token_generator = tokens.ResetTokens()
     form_class = forms.ResetPasswordForm
@@ -113,7 +113,7 @@ class PasswordResetConfirmView(views.PasswordResetConfirmView):
     title = _("Set a new password")
 
     def get_user(self, uidb64: str) -> AbstractUser | None:
-        """The user as stored now, strongly consistent: a link that was used opens nothing a moment later."""
+        """Return the user with a strongly consistent read, so a used link is invalid immediately."""
         try:
             pk = urlsafe_base64_decode(uidb64).decode()
         except ValueError:
@@ -122,7 +122,7 @@ class PasswordResetConfirmView(views.PasswordResetConfirmView):
 
 
 class PasswordResetCompleteView(views.PasswordResetCompleteView):
-    """The new password is set."""
+    """Confirm that the new password is set."""
 
     template_name = "accounts/password_reset_complete.html"
     title = _("Your new password is set")
@@ -130,20 +130,20 @@ class PasswordResetCompleteView(views.PasswordResetCompleteView):
 
 @method_decorator(never_cache, name="dispatch")
 class AccountView(LoginRequiredMixin, TemplateView):
-    """What somebody's own account is, and what can be changed."""
+    """The account page of the logged-in user, with links to its changes."""
 
     template_name = "accounts/account.html"
     extra_context = {"title": _("Your account")}  # noqa: RUF012 - as Django declares it
 
     def get_context_data(self, **kwargs: object) -> dict[str, object]:
-        """Whether a telephone number can be added, and which kinds can have a secret of their own."""
+        """Add whether a telephone number can be added, and the kinds that can have a separate secret."""
         secrets = account_settings().secrets
         return super().get_context_data(can_add_phone=codes.can_send(), secrets=secrets, **kwargs)
 
 
 @method_decorator((login_not_required, never_cache, sensitive_post_parameters()), name="dispatch")
 class SignUpView(FormView):  # type: ignore[type-arg]  # not generic at run time
-    """Make an account; the answer is the same whether or not the address has one."""
+    """Create an account; the response does not reveal whether the address already has an account."""
 
     form_class = forms.SignUpForm
     template_name = "accounts/sign_up.html"
@@ -151,23 +151,23 @@ class SignUpView(FormView):  # type: ignore[type-arg]  # not generic at run time
     extra_context = {"title": _("Sign up")}  # noqa: RUF012 - as Django declares it
 
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        """Send whoever is logged in away."""
+        """Redirect users who are already logged in."""
         if request.user.is_authenticated:
             return redirect(resolve_url(settings.LOGIN_REDIRECT_URL))
         return super().dispatch(request, *args, **kwargs)
 
     @_counts_mail
     def form_valid(self, form: forms.SignUpForm) -> HttpResponse:
-        """Store the user, and send a mail."""
+        """Store the user and send an e-mail."""
         return super().form_valid(form) if form.sign_up(self.request) else self.form_invalid(form)
 
 
 @method_decorator(login_not_required, name="dispatch")
 class MailSentView(TemplateView):
-    """A mail was sent, which leads on."""
+    """Confirm that an e-mail with a link was sent."""
 
     template_name = "accounts/mail_sent.html"
-    extra_context = {"title": _("Look into your mail")}  # noqa: RUF012 - as Django declares it
+    extra_context = {"title": _("Check your e-mail")}  # noqa: RUF012 - as Django declares it
 
 
 @method_decorator((login_not_required, never_cache), name="dispatch")
@@ -181,25 +181,25 @@ class SendAgainView(FormView):  # type: ignore[type-arg]  # not generic at run t
 
     @_counts_mail
     def form_valid(self, form: forms.AddressForm) -> HttpResponse:
-        """Send it, if anybody waits for it; the answer does not tell."""
+        """Send the link if a user with this address has not confirmed it; the response does not reveal this."""
         addresses.send_again(self.request, form.cleaned_data["email"])
         return super().form_valid(form)
 
 
 @method_decorator((login_not_required, never_cache), name="dispatch")
 class ConfirmEmailView(TemplateView):
-    """Confirm an address with the link from the mail: by a button, since programs that guard mailboxes follow links."""
+    """Confirm an address with the link from the e-mail and a button, because e-mail scanners follow links."""
 
     template_name = "accounts/confirm_email.html"
 
     def get_context_data(self, **kwargs: object) -> dict[str, object]:
-        """What the link says, or that it holds no more."""
+        """Add the content of the link, or ``None`` if the link is invalid."""
         said = tokens.read(self.kwargs["token"])
         title = _("This link does not work") if said is None else _("Confirm your e-mail address")
         return super().get_context_data(title=title, said=said, **kwargs)
 
     def post(self, request: HttpRequest, token: str) -> HttpResponse:
-        """Confirm."""
+        """Confirm the address, or show that the link is invalid."""
         if addresses.confirm(request, token) is None:
             return self.render_to_response({"title": _("This link does not work"), "said": None})
         return redirect("confirm_email_done")
@@ -207,7 +207,7 @@ class ConfirmEmailView(TemplateView):
 
 @method_decorator(login_not_required, name="dispatch")
 class ConfirmEmailDoneView(TemplateView):
-    """The address is confirmed."""
+    """Show that the address is confirmed."""
 
     template_name = "accounts/confirm_email_done.html"
     extra_context = {"title": _("Your e-mail address is confirmed")}  # noqa: RUF012 - as Django declares it
@@ -215,7 +215,7 @@ class ConfirmEmailDoneView(TemplateView):
 
 @method_decorator((never_cache, sensitive_post_parameters()), name="dispatch")
 class EmailChangeView(LoginRequiredMixin, FormView):  # type: ignore[type-arg]  # not generic at run time
-    """Ask for another address; it takes the old one's place when the link in the mail to it is followed."""
+    """Request a new address; it replaces the old address after the user follows the link in the e-mail to it."""
 
     is_more = False
     form_class = forms.AddressChangeForm
@@ -224,19 +224,19 @@ class EmailChangeView(LoginRequiredMixin, FormView):  # type: ignore[type-arg]  
     extra_context = {"title": _("Change your e-mail address")}  # noqa: RUF012 - as Django declares it
 
     def get_form_kwargs(self) -> dict[str, object]:
-        """The form checks the user's password."""
+        """Pass the user and the request to the form, which checks the password."""
         return {**super().get_form_kwargs(), "user": self.request.user, "request": self.request}
 
     @_counts_mail
     def form_valid(self, form: forms.AddressChangeForm) -> HttpResponse:
-        """Send the link; the answer does not tell whether the address has an account."""
+        """Send the link; the response does not reveal whether the address has an account."""
         user: Any = self.request.user
         addresses.request_change(self.request, user, form.cleaned_data["email"], is_more=self.is_more)
         return super().form_valid(form)
 
 
 class EmailAddView(EmailChangeView):
-    """Add a further address; it is a way to log in once the link in the mail to it is followed."""
+    """Request an additional address; it is a login method after the user follows the link in the e-mail to it."""
 
     is_more = True
     form_class = forms.AddressAddForm
@@ -245,4 +245,4 @@ class EmailAddView(EmailChangeView):
 
 
 class EmailChangeDoneView(LoginRequiredMixin, MailSentView):
-    """The link was sent to the new address."""
+    """Confirm that the link was sent to the new address."""

@@ -1,4 +1,4 @@
-"""The pages on which somebody adds a way to log in to the own account, and removes one."""
+"""The pages on which users add and remove their login methods."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from dynamo_single.exceptions import InvalidValue, UniqueViolation
 
 @method_decorator((never_cache, sensitive_post_parameters()), name="dispatch")
 class OwnFormView(LoginRequiredMixin, FormView):  # type: ignore[type-arg]  # not generic at run time
-    """A form about one's own account that asks for the password."""
+    """A form of the logged-in user that requires the user's password."""
 
     success_url = reverse_lazy("account")
 
     def get_form_kwargs(self) -> dict[str, Any]:
-        """The form checks the user's password."""
+        """Pass the user and the request to the form, which checks the password."""
         return {**super().get_form_kwargs(), "user": self.request.user, "request": self.request}
 
     def refused(self, form: Any, field: str | None, error: ValidationError) -> HttpResponse:
@@ -43,7 +43,7 @@ class OwnFormView(LoginRequiredMixin, FormView):  # type: ignore[type-arg]  # no
 
 
 class PhoneView(OwnFormView):
-    """Ask for a code that proves whose a telephone number is."""
+    """Send a code that confirms a telephone number."""
 
     form_class = forms.PhoneForm
     template_name = "accounts/phone.html"
@@ -51,13 +51,13 @@ class PhoneView(OwnFormView):
     extra_context = {"title": _("Add a telephone number")}  # noqa: RUF012 - as Django declares it
 
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        """There is no such page where nothing sends codes."""
+        """Return a 404 if the app cannot send codes."""
         if not codes.can_send():
             raise Http404
         return super().dispatch(request, *args, **kwargs)
 
     def form_valid(self, form: forms.PhoneForm) -> HttpResponse:
-        """Send the code; the answer does not tell whether the number has an account."""
+        """Send the code; the response does not reveal whether the number has an account."""
         try:
             codes.send(self.request, form.cleaned_data["phone"])
         except mail_limits.TooManyMails as refused:
@@ -67,7 +67,7 @@ class PhoneView(OwnFormView):
 
 @method_decorator(never_cache, name="dispatch")
 class CodeView(LoginRequiredMixin, FormView):  # type: ignore[type-arg]  # not generic at run time
-    """Type the code; the number is a way to log in then."""
+    """Check the code and add the number as a login method."""
 
     form_class = forms.CodeForm
     template_name = "accounts/phone_code.html"
@@ -75,7 +75,7 @@ class CodeView(LoginRequiredMixin, FormView):  # type: ignore[type-arg]  # not g
     extra_context = {"title": _("Type the code")}  # noqa: RUF012 - as Django declares it
 
     def form_valid(self, form: forms.CodeForm) -> HttpResponse:
-        """Add the number, or say what is wrong."""
+        """Add the number, or show the form with the error."""
         user: Any = self.request.user
         try:
             right = codes.confirm(self.request, user, form.cleaned_data["code"].strip())
@@ -91,14 +91,14 @@ class CodeView(LoginRequiredMixin, FormView):  # type: ignore[type-arg]  # not g
 
 
 class SecretView(OwnFormView):
-    """Give the telephone number or the user name a secret of its own, or take it away."""
+    """Set or remove a separate secret for the telephone number, the user name, or the e-mail addresses."""
 
     form_class = forms.SecretForm
     template_name = "accounts/secret.html"
-    extra_context = {"title": _("A secret of its own")}  # noqa: RUF012 - as Django declares it
+    extra_context = {"title": _("Separate secret")}  # noqa: RUF012 - as Django declares it
 
     def get_form_kwargs(self) -> dict[str, Any]:
-        """The form knows the least length; there is no such page for what has no secret."""
+        """Pass the minimum length to the form; return a 404 for a kind that cannot have a secret."""
         least = account_settings().secrets.get(self.kwargs["kind"])
         if least is None or not getattr(self.request.user, self.kwargs["kind"]):
             raise Http404
@@ -106,7 +106,7 @@ class SecretView(OwnFormView):
 
     @sensitive_variables()
     def form_valid(self, form: forms.SecretForm) -> HttpResponse:
-        """Write it; the user's other sessions end."""
+        """Save the secret, which ends the user's other sessions."""
         user: Any = self.request.user
         user.logins.set_secret(self.kwargs["kind"], form.cleaned_data["secret"] or None)
         update_session_auth_hash(self.request, user)
@@ -114,14 +114,14 @@ class SecretView(OwnFormView):
 
 
 class RemoveWayView(OwnFormView):
-    """Remove the e-mail address, the telephone number or an account elsewhere, unless nobody could log in then."""
+    """Remove an e-mail address, the telephone number or an external account, unless it is the last login method."""
 
     form_class = forms.PasswordForm
     template_name = "accounts/remove_way.html"
-    extra_context = {"title": _("Remove a way to log in")}  # noqa: RUF012 - as Django declares it
+    extra_context = {"title": _("Remove a login method")}  # noqa: RUF012 - as Django declares it
 
     def form_valid(self, form: forms.PasswordForm) -> HttpResponse:
-        """Remove it."""
+        """Remove the login method, or show the form with the error."""
         user: Any = self.request.user
         given = [self.kwargs["kind"], *([self.request.GET["subject"]] if "subject" in self.request.GET else [])]
         held = [[*parted(each)] for each in user.identities or ()] + [[EMAIL, each] for each in user.more_emails or ()]
@@ -130,7 +130,7 @@ class RemoveWayView(OwnFormView):
         try:
             user.logins.remove(*given)
         except LastWay:
-            text = _("This is your only login method. Add another one first.")
+            text = _("This is your only login method. Add another login method first.")
             return self.refused(form, None, ValidationError(text, "last_way"))
         except InvalidValue:
             text = _("This is your primary address. Make another address primary before you remove it.")
@@ -139,14 +139,14 @@ class RemoveWayView(OwnFormView):
 
 
 class PrimaryAddressView(OwnFormView):
-    """Make a further address the first one, to which mails go."""
+    """Make an additional address the primary address, which receives the e-mails."""
 
     form_class = forms.PasswordForm
     template_name = "accounts/email_primary.html"
-    extra_context = {"title": _("Change the first e-mail address")}  # noqa: RUF012 - as Django declares it
+    extra_context = {"title": _("Change the primary e-mail address")}  # noqa: RUF012 - as Django declares it
 
     def form_valid(self, form: forms.PasswordForm) -> HttpResponse:
-        """Write it."""
+        """Save the new primary address."""
         user: Any = self.request.user
         address = self.request.GET.get("address", "")
         if address not in (user.more_emails or ()):

@@ -1,7 +1,8 @@
-"""``user.logins``: the ways to log in of one user, added and removed.
+"""Add and remove the login methods of a user: ``user.logins``.
 
-They follow from the user's own item, which decides. It is written together with the login and the claim, and the last
-way to log in is kept by a condition on it. This module must not know how somebody proves that an identifier is theirs.
+Login methods are derived from the user's item, which is authoritative. One transaction writes it with the login and the
+claim, and a condition on it prevents the removal of the last login method. This module must not depend on how users
+prove that an identifier is theirs.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from dynamo_single.contrib.accounts.logins.identifiers import (
 from dynamo_single.exceptions import ConditionNotMet, DynamoSingleError, InvalidValue, StaleObject, UniqueViolation
 from dynamo_single.keys import canonical
 
-#: As many further addresses as a user can have.
+#: The maximum number of additional addresses of a user.
 MAX_ADDRESSES: Final = 5
 _ADDRESSES: Final = ("email", "more_emails", "confirmed_email", "confirmed_at", "must_confirm", "expires")
-#: What two sets give: what is held, and what is added or removed.
+#: Combines the stored set with the added or removed elements.
 _Combined = Callable[[set[str], set[str]], set[str]]
 
 if TYPE_CHECKING:
@@ -42,29 +43,29 @@ if TYPE_CHECKING:
 else:
     _Manager = object
 
-#: How often a way is removed again because another writer changed the user meanwhile.
+#: The maximum number of attempts if other processes change the user at the same time.
 ATTEMPTS = 5
-#: As long as a subject may be in an ID token (https://openid.net/specs/openid-connect-core-1_0.html#IDToken).
+#: The maximum length of a subject in an ID token (https://openid.net/specs/openid-connect-core-1_0.html#IDToken).
 LONGEST_SUBJECT: Final = 255
-#: Each is two items that are written and deleted with the user, in one transaction.
+#: Each external account has two items, and the transactions that save or delete the user include them.
 MAX_IDENTITIES: Final = 10
 
 
 class LastWay(InvalidValue):
-    """A way to log in is not removed, since the user has no other one; nothing was written."""
+    """The user's last login method cannot be removed. Nothing was written."""
 
 
 class Ways(_Manager):
-    """What ``user.logins`` does besides listing them, which is one Query."""
+    """The manager of ``user.logins``: it also adds and removes login methods. Listing them is one Query."""
 
     instance: Any
 
     def add(self, *args: object, **options: object) -> None:
-        """Let the user log in with what is known to be the user's: one transaction.
+        """Add a confirmed login method: one transaction.
 
-        ``add("phone", "+15550100")``, ``add("email", address)`` for a further address, or ``add("google", subject)``
-        for an account elsewhere. Raises ``UniqueViolation`` if it is another's, and ``InvalidValue`` for what is no
-        such thing, or a second telephone number.
+        Call ``add("phone", "+15550100")``, ``add("email", address)`` for an additional address, or
+        ``add("google", subject)`` for an external account. Raises ``UniqueViolation`` if another user has the
+        identifier, and ``InvalidValue`` for an invalid identifier or a second telephone number.
         """
         kind, identifier = _asked(args)
         if kind in account_settings().providers:
@@ -75,8 +76,8 @@ class Ways(_Manager):
             return
         if kind != PHONE:
             raise InvalidValue(
-                f"logins.add({kind!r}, ...): '{EMAIL}', '{PHONE}' and accounts of providers can be added, if "
-                "LOGIN_WITH has them. The user name is an attribute of the user."
+                f"Cannot add a login method {kind!r}: logins.add() accepts '{EMAIL}', '{PHONE}' and the providers in "
+                "LOGIN_WITH. To change the user name, set the attribute of the user."
             )
         number = phone_of(identifier)
         if number is None:
@@ -85,21 +86,24 @@ class Ways(_Manager):
             )
         user = self.instance
         if user.phone not in (None, number):
-            raise InvalidValue(f"The user has the telephone number {user.phone}: remove it first.")
+            raise InvalidValue(f"The user already has the telephone number {user.phone}. Remove it first.")
         change(user, PHONE, number)
 
     def remove(self, *args: Any, **options: Any) -> None:
-        """``remove("phone")``, ``remove("email")``, ``remove("google", subject)``: take a way to log in from the user.
+        """Remove a login method: ``remove("phone")``, ``remove("email")``, or ``remove("google", subject)``.
 
-        One transaction, under the condition that another way is left: ``LastWay`` otherwise. Where another writer was
-        faster, a GetItem and a transaction more.
+        Sends one transaction, conditional on another login method that remains; raises ``LastWay`` if there is none.
+        If another process changed the user first, sends one more GetItem and transaction.
         """
         kind, identifier = _asked(args)
         if kind in account_settings().providers:
             self._change_identities(kind, identifier, set.difference)
             return
         if kind not in (EMAIL, PHONE):
-            raise InvalidValue(f"logins.remove({kind!r}): '{EMAIL}', '{PHONE}' and accounts elsewhere can be removed.")
+            raise InvalidValue(
+                f"Cannot remove a login method {kind!r}: logins.remove() accepts '{EMAIL}', '{PHONE}' and the "
+                "providers in LOGIN_WITH."
+            )
         user = self.instance
         if kind == EMAIL and identifier and canonical(identifier) != canonical(user.email or ""):
             held = _further(user, identifier) or identifier
@@ -108,30 +112,34 @@ class Ways(_Manager):
 
         def write() -> None:
             if kind == EMAIL and user.more_emails:
-                raise InvalidValue("This is the first of several addresses: make_primary() puts another in its place.")
+                raise InvalidValue(
+                    "Cannot remove the primary address while the user has additional addresses. Call "
+                    "logins.make_primary() with another address first."
+                )
             if getattr(user, kind):
                 condition = left(user, kind=kind)
-                # Another writer may add a second address meanwhile, which would be one without a first.
+                # Another process could add an additional address, which requires a primary address.
                 change(user, kind, None, condition & Q(more_emails__isnull=True) if kind == EMAIL else condition)
 
         _again(user, write)
 
     def make_primary(self, address: str) -> None:
-        """Put a further address in the place of the first one, which stays if it is confirmed: one UpdateItem.
+        """Make an additional address the primary address: one UpdateItem.
 
-        It stays as it is held, however it is written here.
+        The former primary address becomes an additional address if it is confirmed. No claim changes, so another user
+        cannot take either address. If the former primary address is not confirmed, a transaction deletes its claim and
+        its login.
 
-        No claim changes, so that nobody else can take either meanwhile. Where the first one is not confirmed, its claim
-        and its login go in a transaction.
+        The stored spelling of the address is kept, even if ``address`` uses another case.
         """
         user = self.instance
 
         def write() -> None:
             further = set(user.more_emails or ())
-            # The one that is held is confirmed. What is given can be another mailbox, as ß and ss are one to a login.
+            # Only the stored spelling is confirmed: ß and ss are the same for a login, but can be two mailboxes.
             first = _further(user, address)
             if first is None:
-                raise InvalidValue(f"{address!r} is no further address of the user.")
+                raise InvalidValue(f"{address!r} is not an additional address of the user.")
             more = further - {first}
             if user.has_confirmed_email:
                 more.add(user.email)
@@ -143,26 +151,27 @@ class Ways(_Manager):
         _again(user, write)
 
     def set_secret(self, kind: str, secret: str | None) -> None:
-        """Let a kind of ``ACCOUNTS["SECRETS"]`` be opened by a secret of its own alone: one transaction.
+        """Set or remove the separate secret of a kind in ``ACCOUNTS["SECRETS"]``: one transaction.
 
-        Without one, by the account's password again: ``LastWay`` for a user who has none, and no other way. The secret
-        stays when the number, the name or the address changes. Removing that, or a new password of the account, removes
-        it.
+        With a secret, the account's password is not valid for this kind. With ``None``, it is valid again; the method
+        raises ``LastWay`` if the user has neither a password nor another login method. The secret is kept if the
+        number, the name or the address changes. It is removed with the number, the name or the address, and by a new
+        password of the account.
         """
         least = account_settings().secrets.get(kind)
         if least is None:
-            raise InvalidValue(f"{kind!r} has no secret of its own: ACCOUNTS['SECRETS'] does not have it.")
+            raise InvalidValue(f"{kind!r} cannot have a separate secret: ACCOUNTS['SECRETS'] does not contain it.")
         if secret is not None and not isinstance(secret, str):
-            raise InvalidValue(f"The secret of {kind!r} is text (str), not {type(secret).__name__}.")
+            raise InvalidValue(f"The secret of {kind!r} must be a str, not {type(secret).__name__}.")
         if secret is not None and not least <= len(secret) <= LONGEST_SECRET:
-            raise InvalidValue(f"The secret of {kind!r} has {least} to {LONGEST_SECRET} characters.")
+            raise InvalidValue(f"The secret of {kind!r} must have {least} to {LONGEST_SECRET} characters.")
         user = self.instance
         encoded = None if secret is None else user.hash_secret(kind.upper(), secret)
 
         def write() -> None:
             held = getattr(user, kind)
             if not held:
-                raise InvalidValue(f"The user has no {kind}, which could have a secret.")
+                raise InvalidValue(f"Cannot set a secret for {kind!r}: the user has no {kind}.")
             condition = Q(**{kind: held})
             if encoded is None:
                 usable = user.has_usable_password()
@@ -177,16 +186,16 @@ class Ways(_Manager):
         try:
             user._meta.get_field(EMAIL).run_validators(address)
         except ValidationError as error:
-            raise InvalidValue(f"{address!r} is no e-mail address.") from error
+            raise InvalidValue(f"{address!r} is not an e-mail address.") from error
         if not address:
-            raise InvalidValue("An empty text is no e-mail address.")
+            raise InvalidValue("An empty string is not an e-mail address.")
 
         def add() -> None:
             if user.has_identifier("EMAIL", address):
                 return
             if user.email:
                 self._write_set("more_emails", address, set.union, MAX_ADDRESSES)
-            else:  # also where another writer just removed the first one
+            else:  # also if another process just removed the primary address
                 change(user, EMAIL, address, confirmed_at=clock.now())
 
         def write() -> None:
@@ -201,7 +210,7 @@ class Ways(_Manager):
     def _change_identities(self, provider: str, subject: str, combined: _Combined) -> None:
         refuse_unused(provider)
         if not canonical(subject) or len(subject) > LONGEST_SUBJECT:
-            raise InvalidValue(f"{subject!r} is no account: it has 1 to {LONGEST_SUBJECT} characters.")
+            raise InvalidValue(f"The subject {subject!r} must have 1 to {LONGEST_SUBJECT} characters.")
         self._change_set("identities", member_of(provider, subject), combined, MAX_IDENTITIES)
 
     def _change_set(self, name: str, member: str, combined: _Combined, most: int) -> None:
@@ -212,33 +221,34 @@ class Ways(_Manager):
         held = set(getattr(user, name) or ())
         wanted = combined(held, {member})
         if len(wanted) > max(most, len(held)):
-            raise InvalidValue(f"A user can have {most} {'accounts' if name == 'identities' else 'further addresses'}.")
+            things = "external accounts" if name == "identities" else "additional addresses"
+            raise InvalidValue(f"A user can have at most {most} {things}.")
         if wanted != held:
             condition = None if member in wanted else left(user, member=member)
-            # No link that was sent before an address was added holds after it, also once it is removed again.
+            # Adding an address invalidates all links that were sent before, even if it is removed again.
             at = {"confirmed_at": clock.now()} if name == "more_emails" and member in wanted else {}
             change(user, name, wanted or None, condition, **at)
 
     async def aadd(self, *args: object, **options: object) -> None:
-        """See ``add()``."""
+        """Run ``add()`` asynchronously."""
         await sync_to_async(self.add)(*args, **options)
 
     async def aremove(self, *args: object, **options: object) -> None:
-        """See ``remove()``."""
+        """Run ``remove()`` asynchronously."""
         await sync_to_async(self.remove)(*args, **options)
 
 
 def add_to(user: Any, kind: str, identifier: str) -> None:
-    """``user.logins.add()``, whatever the manager is to a type checker."""
+    """Call ``user.logins.add()`` with the type of the manager that a type checker does not know."""
     logins: Ways = user.logins
     logins.add(kind, identifier)
 
 
 def take_overdue(user: Any, address: str, refused: UniqueViolation, write: Callable[[], object]) -> None:
-    """Do a user's write again that was ``refused`` since the address is another's, if that one is overdue with it.
+    """Retry a write after ``refused``, and take its address from another user whose confirmation is overdue.
 
-    Two GetItems, and a transaction that takes the address from its holder and writes, or does neither. ``refused``
-    is raised if the holder is not overdue, and ``ConditionNotMet`` or ``StaleObject`` if that changes meanwhile.
+    Sends two GetItems, and one transaction that takes the address and writes, or does neither. Raises ``refused`` if
+    the other user is not overdue, and ``ConditionNotMet`` or ``StaleObject`` if that changes in the meantime.
     """
     if ATTRIBUTES[EMAIL.upper()] not in refused.fields and "more_emails" not in refused.fields:
         raise refused
@@ -246,7 +256,7 @@ def take_overdue(user: Any, address: str, refused: UniqueViolation, write: Calla
     try:
         holder = users.get_by_unique("email", address)
     except users.model.DoesNotExist:
-        write()  # the holder went at this moment, or this is refused again
+        write()  # the holder was just deleted, or this raises an error again
         return
     if not holder.is_overdue:
         raise refused
@@ -254,11 +264,12 @@ def take_overdue(user: Any, address: str, refused: UniqueViolation, write: Calla
 
 
 def take_from(user: Any, write: Callable[[], object]) -> None:
-    """Take the address from somebody who is overdue with it, together with another's write: one transaction.
+    """Take the overdue address from ``user`` and run another user's write: one transaction.
 
-    A further address takes its place, which is confirmed. Without one the user name and the other ways are left.
-    ``ConditionNotMet`` or ``StaleObject`` if the address is confirmed meanwhile, and what the write is refused for:
-    nothing is written then. Within the caller's ``atomic()`` the block raises it.
+    A confirmed additional address becomes the user's primary address. If there is none, the user keeps the user name
+    and the other login methods. Raises ``ConditionNotMet`` or ``StaleObject`` if the user confirms the address in the
+    meantime, and the errors of the write; then nothing is written. Inside the caller's ``atomic()``, the block raises
+    the error.
     """
     held = user.email
     first, *more = sorted(user.more_emails or ()) or [None]
@@ -271,17 +282,15 @@ def take_from(user: Any, write: Callable[[], object]) -> None:
 
 
 def left(user: Any, *, kind: str = "", member: str = "") -> Q:
-    """The condition that a way to log in is left besides one; ``LastWay`` where the object itself has none.
+    """Return the condition that the user keeps another login method; raise ``LastWay`` if there is no other method.
 
-    An address that waits for its confirmation does not count.
-
-    What is typed lets nobody in without a password or a secret, which has to be the one that was looked at. Sends
-    nothing.
+    An address that waits for its confirmation does not count. An identifier counts only with a password or a secret,
+    so the condition includes the hash that this object has. Does not send a request.
     """
     wanted = account_settings().login_with
     held = {name: each for each, name in ATTRIBUTES.items() if name in wanted and name != kind and getattr(user, name)}
     if user.must_confirm:
-        held.pop(EMAIL, None)  # it opens nothing past its time, and may be another's then
+        held.pop(EMAIL, None)  # an overdue address is not valid for a login, and another user can take it
     typed = [name for name, each in held.items() if user.own_secret(each) is None]
     elsewhere = [each for each in user.identities or () if each != member and parted(each)[0] in wanted]
     addresses = [each for each in user.more_emails or () if each != member and EMAIL in wanted]
@@ -300,12 +309,14 @@ def left(user: Any, *, kind: str = "", member: str = "") -> Q:
         ways.append(Q(password=user.password) & reduce(or_, there))
     if not ways:
         name = f"{user._meta.label} with pk {user.pk!r}"
-        raise LastWay(f"{name} has no other way to log in; nothing was written.")
+        raise LastWay(
+            f"Cannot remove the last login method of {name}. Nothing was written. Add another login method first."
+        )
     return reduce(or_, ways)
 
 
 def _again(user: Any, write: Callable[[], None]) -> None:
-    """Write, and again with the user as stored where another writer was faster."""
+    """Write, and retry with the stored user if another process changed it first."""
     for attempt in range(ATTEMPTS):
         try:
             write()
@@ -318,7 +329,7 @@ def _again(user: Any, write: Callable[[], None]) -> None:
 
 
 def _further(user: Any, address: str) -> str | None:
-    """A further address of the user as it is held, however it is written here."""
+    """Return the stored spelling of an additional address, or ``None`` if the user does not have it."""
     return next((each for each in sorted(user.more_emails or ()) if canonical(each) == canonical(address)), None)
 
 
@@ -331,9 +342,9 @@ def _asked(args: Sequence[Any]) -> tuple[str, str]:
 
 
 def change(user: Any, kind: str, value: object, condition: Q | None = None, **more: Any) -> None:
-    """Write another identifier, or none, and what changes with it: one transaction with the login and the claims.
+    """Set or remove an identifier, with its login and claims: one transaction.
 
-    One that is removed takes its secret along, and one that is new begins without.
+    Also removes the secret of a removed identifier, and any former secret of a new identifier.
     """
     secret = SECRETS.get(kind.upper())
     ends = {secret: None} if secret is not None and (value is None or getattr(user, kind) is None) else {}
@@ -346,7 +357,7 @@ def change(user: Any, kind: str, value: object, condition: Q | None = None, **mo
 
 @contextmanager
 def _kept(user: Any, names: Iterable[str]) -> Iterator[None]:
-    """A block that writes some attributes; the object has them as before if they are not written."""
+    """Restore the named attributes of the object if the block raises a ``DynamoSingleError``."""
     held = {name: getattr(user, name) for name in names}
     try:
         yield

@@ -293,7 +293,7 @@ def test_only_one_of_many_gets_a_name(table: Table) -> None:
 @pytest.mark.parametrize("username", ["user1@example.com", "a@b", "@"])
 def test_a_name_that_looks_like_an_address_is_refused(table: Table, username: str) -> None:
     """No user name contains an @, neither by validation nor in code."""
-    with pytest.raises(exceptions.InvalidValue, match="cannot contain an @"):
+    with pytest.raises(exceptions.InvalidValue, match="contains an @"):
         User.objects.create_user(username)
     with pytest.raises(ValidationError) as caught:
         User(username=username, password="x").full_clean()

@@ -106,7 +106,7 @@ def test_deleting_a_user(pages: Pages, mike: User) -> None:
 
 def test_all_addresses_are_shown(pages: Pages, mike: User) -> None:
     """Also where people log in with addresses and names only."""
-    assert "Ways to log in" not in text_of(pages.get(f"{USERS}{mike.pk}/change/"))
+    assert "Login methods" not in text_of(pages.get(f"{USERS}{mike.pk}/change/"))
     mike.logins.add("email", "second@example.com")
     page = text_of(pages.get(f"{USERS}{mike.pk}/change/", sends=["GetItem", "Query"]))
     assert "email user1@example.com, username Mike, email second@example.com" in page

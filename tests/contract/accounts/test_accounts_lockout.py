@@ -389,7 +389,7 @@ def test_the_page_says_how_long_to_wait(client: Client, identifier: str) -> None
     """The login page's message is the same whether or not there is such an account."""
     fail(5, identifier, "127.0.0.1")
     page = client.post("/accounts/login/", {"username": identifier, "password": PASSWORD})
-    assert "Too many attempts failed. Please wait 5 seconds and try again." in page.content.decode()
+    assert "Too many failed attempts. Please wait 5 seconds and try again." in page.content.decode()
     for counter in counters():
         counter.failures = 8
         counter.save()
@@ -411,7 +411,7 @@ def test_the_log_holds_no_password(caplog: pytest.LogCaptureFixture, client: Cli
     fail(5)
     attempt("Mike", "typed-password")
     said = [record.getMessage() for record in caplog.records if record.name == "accounts"]
-    assert "A login was refused: a wrong password for user 1." in said
+    assert "A login was rejected: a wrong password for user 1." in said
     assert "A login was rejected: the identifier does not belong to a user who can log in." in said
     assert any(STRANGER in message and "too early" in message for message in said)
     assert "typed-password" not in caplog.text

@@ -35,8 +35,12 @@ def test_an_address_of_the_longest_kind_logs_in(table: Table, client: Client) ->
     assert boss.check_password(PASSWORD)
 
 
-@pytest.mark.parametrize(("page", "account"), [("/accounts/login/", "account"), ("/admin/login/", "staff account")])
-def test_a_refused_login_does_not_tell_who_exists(mike: User, client: Client, page: str, account: str) -> None:
+@pytest.mark.parametrize(
+    ("page", "prefix", "suffix"), [("/accounts/login/", "a", ""), ("/admin/login/", "the", " for a staff account")]
+)
+def test_a_refused_login_does_not_tell_who_exists(
+    mike: User, client: Client, page: str, prefix: str, suffix: str
+) -> None:
     """Wrong password and unknown name get one message."""
     pages = [
         client.post(page, {"username": identifier, "password": "wrong"})
@@ -44,7 +48,10 @@ def test_a_refused_login_does_not_tell_who_exists(mike: User, client: Client, pa
     ]
     messages = {tuple(answer.context["form"].non_field_errors()) for answer in pages}
     assert messages == {
-        (f"No {account} has this e-mail address or user name and this password. Case matters in passwords.",)
+        (
+            f"Please enter {prefix} correct e-mail address or user name and password{suffix}. "
+            "Passwords are case-sensitive.",
+        )
     }
 
 

@@ -62,7 +62,7 @@ def test_all_pages_count_together_with_the_login(client: Client) -> None:
         send(client, page, "wrong")
         send(client, page, "wrong")
     page = Client().post("/accounts/login/", {"username": "Mike", "password": PASSWORD}).content.decode()
-    assert "Too many attempts failed" in page
+    assert "Too many failed attempts" in page
 
 
 def test_nothing_is_counted_where_the_lockout_is_off(client: Client, settings: Any) -> None:

@@ -143,7 +143,7 @@ def test_a_made_up_link_opens_nothing(client: Client, path: str) -> None:
     """It is a page that says so, and no error."""
     page = client.get(path)
     assert page.status_code == 200
-    assert "not complete" in page.content.decode()
+    assert "is incomplete" in page.content.decode()
 
 
 def test_a_bad_password_is_refused(client: Client, mailoutbox: Any) -> None:

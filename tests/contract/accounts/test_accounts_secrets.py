@@ -185,7 +185,7 @@ def test_a_secret_is_not_set_for_a_number_that_another_writer_removes(mike: User
             with intercept(lambda *_: None):
                 other.logins.remove("phone")
 
-    with intercept(remove_first), pytest.raises(InvalidValue, match="The user has no phone"):
+    with intercept(remove_first), pytest.raises(InvalidValue, match="the user has no phone"):
         mike.logins.set_secret("phone", "000000")
     assert opens(PHONE) == ""
     assert_consistent()
@@ -194,12 +194,12 @@ def test_a_secret_is_not_set_for_a_number_that_another_writer_removes(mike: User
 @pytest.mark.parametrize(
     ("kind", "secret", "message"),
     [
-        ("phone", "12345", "The secret of 'phone' has 6 to 128 characters."),
-        ("phone", "1" * 129, "The secret of 'phone' has 6 to 128 characters."),
-        ("phone", 471100, "The secret of 'phone' is text (str), not int."),
-        ("phone", b"471100", "The secret of 'phone' is text (str), not bytes."),
-        ("email", "123456", "'email' has no secret of its own"),
-        ("google", "123456", "'google' has no secret of its own"),
+        ("phone", "12345", "The secret of 'phone' must have 6 to 128 characters."),
+        ("phone", "1" * 129, "The secret of 'phone' must have 6 to 128 characters."),
+        ("phone", 471100, "The secret of 'phone' must be a str, not int."),
+        ("phone", b"471100", "The secret of 'phone' must be a str, not bytes."),
+        ("email", "123456", "'email' cannot have a separate secret"),
+        ("google", "123456", "'google' cannot have a separate secret"),
     ],
 )
 def test_what_cannot_be_a_secret_is_refused(mike: User, kind: str, secret: Any, message: str) -> None:
@@ -248,15 +248,15 @@ def test_the_page_changes_it_and_ends_the_other_sessions(pages: Client, mike: Us
 def test_the_page_takes_it_away(pages: Client) -> None:
     pages.post("/accounts/secret/phone/", form(""))
     assert opens(PHONE) == "password"
-    assert "give it a secret of its own" in pages.get("/accounts/").content.decode()
+    assert "set a separate secret" in pages.get("/accounts/").content.decode()
 
 
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        (form("000000", password="wrong"), "This is not your password."),
-        (form("000000", password=SECRET), "This is not your password."),
-        (form("000000", again="000001"), "The two are not the same."),
+        (form("000000", password="wrong"), "Your password is incorrect."),
+        (form("000000", password=SECRET), "Your password is incorrect."),
+        (form("000000", again="000001"), "The two secrets do not match."),
         (form("00000"), "at least 6 characters"),
     ],
 )

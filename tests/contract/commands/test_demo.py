@@ -151,7 +151,7 @@ def test_the_demo_makes_no_superuser_beside_another(tmp_path: Path, ports: tuple
         assert "log in as the superuser that you made" in running.printed()
         assert "admin-demo" not in running.printed()
         assert "Loading the demo data" in running.printed()
-        assert "No staff account has this e-mail address, telephone number or user name" in running.log_in("admin")
+        assert "Please enter the correct e-mail address, telephone number or user name" in running.log_in("admin")
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_every_key_can_be_set() -> None:
         ({"LOGIN_WITH": ["email", "email"]}, "must be a list of some of 'email'"),
         (
             {"LOGIN_WITH": ["telephone"]},
-            "has 'telephone'; there are 'email', 'username', 'phone', and the providers",
+            "contains 'telephone', but allows only 'email', 'username', 'phone', and the providers",
         ),
         ({"PROVIDERS": {"email": None}}, "must be a dict of names such as 'work' and their issuers"),
         ({"PROVIDERS": {"Work!": None}}, "must be a dict of names such as 'work' and their issuers"),

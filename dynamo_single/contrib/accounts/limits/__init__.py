@@ -1,1 +1,1 @@
-"""Which mails and logins are counted, and how many are allowed."""
+"""Limits on login attempts and on requested e-mails, and their counters."""

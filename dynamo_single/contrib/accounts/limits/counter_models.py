@@ -1,4 +1,4 @@
-"""The counters of logins that failed, and of mails that were asked for. DynamoDB deletes them when they expire."""
+"""The counters of failed logins and requested e-mails. DynamoDB deletes them when they expire."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dynamo_single import models
 
 
 class AbstractLoginFailures(models.Model):
-    """How often logging in failed within a day or an hour: for an identifier, an address, or one at the other.
+    """A counter of failed logins within a day or an hour, for an identifier, a client address, or both together.
 
-    ``scope`` is a keyed hash, so that the table holds no address and nothing that somebody typed by mistake.
+    ``scope`` is a keyed hash, so the table contains neither addresses nor passwords typed into the wrong field.
     """
 
     scope = models.UnicodeAttribute(max_length=64)
@@ -32,9 +32,9 @@ class AbstractLoginFailures(models.Model):
 
 
 class AbstractMailsAsked(models.Model):
-    """How many mails were asked for within an hour: by a client, or for an address.
+    """A counter of the e-mails that a client requested, or that were requested for an address, within an hour.
 
-    ``scope`` is a keyed hash, as that of ``AbstractLoginFailures``.
+    ``scope`` is a keyed hash, as in ``AbstractLoginFailures``.
     """
 
     scope = models.UnicodeAttribute(max_length=64)

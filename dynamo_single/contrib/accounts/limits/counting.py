@@ -1,6 +1,6 @@
-"""Count logins and mails: a counter whose item is damaged begins again, so that it keeps nobody out.
+"""Count logins and e-mails, and replace damaged counters so that they do not lock users out.
 
-The log names the item. This module must not depend on what is counted.
+The log names each damaged item. This module must not depend on users or requests.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _DAMAGED = (UnexpectedItem, UnreadableItem)
 
 
 async def added(more: C, number: str, *, seen: C | None = None, at_most: int | None = None) -> C:
-    """Do what ``counters.add()`` does; a PutItem more replaces a damaged item."""
+    """Call ``counters.add()``; replace a damaged item with one more PutItem."""
     try:
         counted: C = await call_method(counters, "add", more, number, seen=seen, at_most=at_most)
         return counted
     except ConditionNotMet as error:
-        # A number that DynamoDB cannot compare is no larger than what is allowed.
+        # DynamoDB could not compare the number: the item is damaged, and the limit is not reached.
         if error.current is None or getattr(error.current, number) is not None:
             raise
     except StaleObject:
@@ -41,14 +41,14 @@ async def added(more: C, number: str, *, seen: C | None = None, at_most: int | N
 
 
 def add(more: C, number: str, *, at_most: int | None = None) -> C:
-    """See ``added()``."""
+    """Run ``added()`` synchronously."""
     return run(added(more, number, at_most=at_most))
 
 
 async def found(fresh: Sequence[C], needed: Sequence[str]) -> list[C]:
-    """Return counters as they are stored, or as they are given if they are not: one BatchGetItem, strongly consistent.
+    """Return the stored counters, or the given objects if they are not stored: one consistent BatchGetItem.
 
-    One GetItem more for each if one is damaged, and a PutItem that replaces it.
+    If an item is damaged, sends one more GetItem for each counter, and a PutItem that replaces the damaged item.
     """
     model: Any = type(fresh[0])
     try:
@@ -69,6 +69,6 @@ async def _found(model: Any, fresh: C) -> C | None:
 
 async def replaced(fresh: C) -> C:
     """Write a counter instead of a damaged item: one PutItem."""
-    logger.error("The counter %s %r was damaged: it was replaced and begins again.", fresh._meta.label, fresh.pk)
+    logger.error("The counter %s %r was damaged: it was replaced and starts again.", fresh._meta.label, fresh.pk)
     stored: C = await call_method(counters, "replace", fresh)
     return stored

@@ -1,8 +1,9 @@
-"""Slows down whoever guesses passwords, and nobody else: how long an attempt to log in has to wait.
+"""Delay login attempts of clients that guess passwords, without delaying other clients.
 
-Failures are counted for an identifier at an address, for the identifier and for the address; which of them delays whom
-is in docs/decisions/0016-counted-first.md. The counters hold no name and no address, only their keyed hashes. This
-module must not know users or passwords, so an identifier that is nobody's is counted like any other.
+Three counters count failures: per identifier and client address, per identifier, and per client address.
+docs/decisions/0016-counted-first.md explains which of them delays which attempts. The counters store keyed hashes
+instead of names and addresses. This module must not depend on users or passwords, so it counts failures for unknown
+identifiers too.
 """
 
 from __future__ import annotations
@@ -30,20 +31,20 @@ from dynamo_single.table.flow import call_method, run
 
 logger = logging.getLogger("accounts")
 
-#: How long failures are remembered. A count is never carried over into the next period, so no delay lasts.
+#: The periods of the counters. Each period begins with new counters, so no delay is permanent.
 DAY: Final = timedelta(days=1)
 HOUR: Final = timedelta(hours=1)
-#: An address may be a whole company's.
+#: In seconds. A whole company can share an address.
 LONGEST_DELAY_OF_ADDRESS: Final = 60.0
-#: What somebody with one IPv6 connection can choose from freely.
+#: The prefix length of an IPv6 connection's network: its owner can use any address in it.
 IPV6_NETWORK: Final = 64
 NO_ADDRESS: Final = "unknown"
-#: As some proxies write it, each connection with a port of its own.
+#: Some proxies add the port, which differs between connections.
 _WITH_PORT: Final = re.compile(r"([0-9.]+):[0-9]+|(\[[0-9A-Fa-f:.]+\]):[0-9]+")
 
 
 class Attempt(Struct):
-    """One attempt to log in: ``wait`` says how long it is too early, if it is."""
+    """A login attempt and its counters; ``wait`` is the time until the next attempt if this attempt is too early."""
 
     pair: AbstractLoginFailures
     account: AbstractLoginFailures
@@ -52,40 +53,42 @@ class Attempt(Struct):
     counted: tuple[AbstractLoginFailures, ...] = ()
 
     async def ended(self, *, succeeded: bool) -> None:
-        """Count a failure, or take the attempt back.
+        """Count a failure, or clear the failures after a success.
 
-        A failure is one UpdateItem for each counter that does not have it yet. A success takes the failures of this
-        identifier at this address with it: one DeleteItem.
+        A failure sends one UpdateItem for each counter that does not include this attempt yet. A success deletes the
+        counter of this identifier and client address: one DeleteItem, and one UpdateItem if the client's address was
+        being delayed.
         """
         if not succeeded:
             for counter in (self.pair, self.account, self.address):
                 if counter not in self.counted:
                     await _count(counter)
             return
-        with suppress(StaleObject):  # another login of the same moment took it back
+        with suppress(StaleObject):  # a concurrent login deleted it first
             await call_method(self.pair, "delete")
         if self.address in self.counted:
             await _count(self.address, -1)
 
 
 def begin(request: HttpRequest, identifier: str) -> Attempt:
-    """``begun()`` in this thread."""
+    """Run ``begun()`` synchronously."""
     return run(begun(request, identifier))
 
 
 async def begun(request: HttpRequest, identifier: str) -> Attempt:
-    """Start an attempt: one BatchGetItem, strongly consistent, and one UpdateItem that counts it.
+    """Start an attempt: one strongly consistent BatchGetItem, and one UpdateItem that counts the attempt.
 
-    It is counted as a failure before its password is looked at, so that of many attempts at once no more get through
-    than one after the other. Where an address is being delayed, that is one UpdateItem more.
+    The attempt counts as a failure before its password is checked, so parallel attempts cannot exceed the limits of
+    sequential attempts. If the client's address is being delayed, one more UpdateItem counts the attempt for the
+    address.
     """
     settings = account_settings()
     address = client_address(request, settings)
     if address == NO_ADDRESS:
         logger.warning(
-            "REMOTE_ADDR is not an IP address, so that all logins count as those of one visitor, and an "
-            "attacker who guesses a password locks out its owner. Set ACCOUNTS['CLIENT_ADDRESS_HEADER'] to "
-            "the header that your proxy sets."
+            "REMOTE_ADDR is not an IP address: all visitors share one counter of failed logins, so an attacker who "
+            "guesses a user's password locks out this user. Set ACCOUNTS['CLIENT_ADDRESS_HEADER'] to the header that "
+            "your proxy sets."
         )
     attempt = await _read(identifier, address)
     strict = attempt.account.failures >= settings.account_failures
@@ -105,7 +108,7 @@ async def begun(request: HttpRequest, identifier: str) -> Attempt:
     if all(counter is not attempt.pair for counter, _ in delaying):
         try:
             attempt.pair = await _count(attempt.pair, at_most=rules[0][1])
-        except ConditionNotMet:  # as many others at this moment as are free
+        except ConditionNotMet:  # concurrent attempts used up the free failures
             _wait_for(attempt, _delay(0, settings.first_delay, settings.longest_delay))
             return attempt
         attempt.counted += (attempt.pair,)
@@ -120,10 +123,10 @@ async def begun(request: HttpRequest, identifier: str) -> Attempt:
 
 
 def checked(request: HttpRequest, identifier: str, is_right: Callable[[], bool]) -> bool:
-    """Whether a password is right that somebody who is logged in already gives again; counted like a login's.
+    """Return whether a logged-in user entered the right password, and count the attempt like a login.
 
-    What ``begin()`` sends; a wrong one is two UpdateItems more, a right one a DeleteItem. An attempt that comes too
-    early is wrong whatever it is, and ``told()`` says how long to wait.
+    Sends the requests of ``begin()``, then two UpdateItems for a wrong password or one DeleteItem for a right one.
+    Returns ``False`` for any password that comes too early; ``told()`` then returns the time to wait.
     """
     attempt = begin(request, identifier) if account_settings().lockout else None
     if attempt is not None and attempt.wait is not None:
@@ -136,16 +139,16 @@ def checked(request: HttpRequest, identifier: str, is_right: Callable[[], bool])
 
 
 def tell(request: HttpRequest | None, why: timedelta | str) -> None:
-    """Leave word for the login form why a right password would not have helped, or did not."""
+    """Record for the login form why even the right password is rejected: the time to wait, or ``UNCONFIRMED``."""
     if isinstance(why, timedelta):
         address = "" if request is None else client_address(request, account_settings())
-        logger.warning("A password from %s was refused: it came %d seconds too early.", address, why.total_seconds())
+        logger.warning("A password from %s was rejected: it came %d seconds too early.", address, why.total_seconds())
     if request is not None:
         request.META[_TOLD] = why
 
 
 def told(request: HttpRequest | None) -> timedelta | str | None:
-    """What ``tell()`` said of this request."""
+    """Return the reason that ``tell()`` recorded for this request."""
     found: timedelta | str | None = None if request is None else request.META.get(_TOLD)
     return found
 
@@ -155,9 +158,9 @@ UNCONFIRMED: Final = "unconfirmed"
 
 
 def client_address(request: HttpRequest, settings: AccountSettings) -> str:
-    """Where a request comes from: the connection's address, or what the nearest trusted proxy says.
+    """Return the client's address: the connection's, or the entry of the outermost trusted proxy.
 
-    Of a list such as ``X-Forwarded-For`` only the entries that trusted proxies wrote count, which are the last ones.
+    A header such as ``X-Forwarded-For`` is a list. Only its last entries count, because trusted proxies wrote them.
     """
     connected = _normal(request.META.get("REMOTE_ADDR", ""))
     if settings.client_address_header is None:
@@ -170,7 +173,7 @@ def client_address(request: HttpRequest, settings: AccountSettings) -> str:
 
 
 def _normal(text: str) -> str:
-    """One text for each visitor: of IPv6 the network, since everybody has many addresses in one."""
+    """Return one string for each visitor: for IPv6 the network, because a visitor has many addresses in it."""
     if written := _WITH_PORT.fullmatch(text.strip()):
         text = written[1] or written[2]
     try:
@@ -207,7 +210,10 @@ async def _read(identifier: str, address: str) -> Attempt:
 
 
 def scope_of(period: timedelta, *about: str) -> tuple[str, datetime]:
-    """The keyed hash under which something is counted in the present period, and when that ends. Sends nothing."""
+    """Return the keyed hash that identifies a counter of the current period, and the end of the period.
+
+    Does not send a request.
+    """
     number, _ = divmod(clock.instant() - _EPOCH, period)
     scope = salted_hmac("accounts.lockout", "|".join((*about, str(number))), algorithm="sha256").hexdigest()
     return scope, _EPOCH + (number + 1) * period

@@ -1,7 +1,7 @@
-"""How many mails may be asked for: counted for the address that gets them, and for the client that asks.
+"""Limit how many e-mails a client can request, and how many can be sent to an address.
 
-Whether somebody has the address makes no difference, so that a refusal tells nothing. The counters hold no address,
-only keyed hashes. This module must not know users, and sends no mail.
+The limits do not depend on whether a user has the address, so a rejected request does not reveal that. The counters
+store keyed hashes instead of addresses. This module must not depend on users and does not send e-mails.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ logger = logging.getLogger("accounts")
 
 
 class TooManyMails(Exception):
-    """No mail is to be sent; ``wait`` says for how long."""
+    """The limit of requested e-mails is reached; ``wait`` is the time until the client can request the next one."""
 
     def __init__(self, wait: timedelta) -> None:
         super().__init__(f"Too many e-mails were requested; wait {wait}.")
@@ -31,9 +31,10 @@ class TooManyMails(Exception):
 
 
 def count(request: HttpRequest, address: str) -> None:
-    """Count a mail before it is sent: two UpdateItems; ``TooManyMails`` past ``MAILS_PER_CLIENT`` or ``_ADDRESS``.
+    """Count an e-mail before it is sent: two UpdateItems.
 
-    Of any number of requests at one moment no more get through. A client that is refused counts for no address.
+    Raises ``TooManyMails`` above ``MAILS_PER_CLIENT`` or ``MAILS_PER_ADDRESS``. Concurrent requests cannot exceed the
+    limits. A request above the limit of its client does not count for the address.
     """
     settings = account_settings()
     client = lockout.client_address(request, settings)

@@ -1,1 +1,1 @@
-"""What users log in with: identifiers, telephone numbers, secrets, and the models that hold them."""
+"""Login methods of users: identifiers, telephone numbers, secrets, and the models that store them."""

@@ -1,6 +1,6 @@
-"""Finds the models that the project's app of users derives from the abstract ones, and checks that it has all of them.
+"""Find the project's models that are derived from this app's abstract models, and check that none is missing.
 
-This module sends no requests and must not depend on the abstract models.
+This module does not send requests and must not depend on the abstract models.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ READY: Final = f"{NAME}.ready"
 
 
 def model_of(base: type[M]) -> type[M]:
-    """Return the installed model that is derived from an abstract one of this app.
+    """Return the installed model that is derived from an abstract model of this app.
 
-    Prefers the app of ``AUTH_USER_MODEL``. Raises ``ConfigurationError`` if no app has such a model.
+    Prefers a model in the app of ``AUTH_USER_MODEL``. Raises ``ConfigurationError`` if no app has such a model.
     """
     found: type[M] | None = _derived(settings.AUTH_USER_MODEL.partition(".")[0], base)
     if found is None:
@@ -57,7 +57,7 @@ setting_changed.connect(_forget, dispatch_uid="accounts.installed")
 
 
 def problems(users: type[models.Model], bases: Iterable[type[models.Model]]) -> list[CheckMessage]:
-    """E001: the app with the pages is not installed; E002: the app of the users lacks a model or a relation."""
+    """Return E001 if the app with the pages is not installed, and E002 if a model or relation is missing."""
     missing = [
         f"class {base.__name__.removeprefix('Abstract')}({base.__name__})"
         for base in bases

@@ -1,9 +1,10 @@
 """Hash secrets that are short enough to be guessed, such as PINs, with a key that is not in the table.
 
-From its hash alone a PIN of six digits is found by a million attempts. Here an HMAC comes before Django's hasher, so
-that neither the table nor a backup of it is enough to try them. The HMAC covers the user and the kind, so that a hash
-that is copied to another user opens nothing. The stored text is ``peppered$<id of the key>$<Django's hash>``; a hash
-without a key, from before, stays valid. This module sends no requests and must not depend on the models.
+An attacker who has only the hash of a six-digit PIN needs at most a million attempts to find the PIN. Therefore an HMAC
+with a key runs before Django's hasher: without the key, the table or a backup is not enough to try PINs. The HMAC
+includes the user and the kind, so a hash that was copied to another user is not valid. The stored string is
+``peppered$<id of the key>$<Django's hash>``. Older hashes without a key remain valid. This module does not send
+requests and must not depend on the models.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ _SALT: Final = "accounts.peppers"
 
 @sensitive_variables("raw", "key")
 def hashed(about: str, raw: str) -> str:
-    """Return the text to store for a secret: one password hash. ``about`` names the user and the kind."""
+    """Return the string to store for a secret: one password hash. ``about`` names the user and the kind."""
     key = next(_keys())
     return f"{_MARKER}${_id_of(key)}${make_password(_keyed(key, about, raw))}"
 
 
 @sensitive_variables("raw", "typed", "keys")
 def is_right(about: str, raw: str, stored: str, renew: Callable[[str], None]) -> bool:
-    """Return whether ``raw`` is the secret that was stored: one password hash, whatever is wrong.
+    """Return whether ``raw`` is the stored secret: one password hash, also if the secret or its key is wrong.
 
-    ``renew`` is called with the text to store instead if the secret is right, and its key or hasher is not the current
-    one; that is one hash more. If it raises an error of the database, a warning is logged, and the secret stays right:
-    the next call renews it.
+    If the secret is right but its key or hasher is outdated, computes one more hash and passes the new string to
+    ``renew``. If ``renew`` raises a database error, logs a warning and still returns ``True``; the next call renews the
+    hash.
     """
     keys = {_id_of(key): key for key in _keys()}
     key_id, encoded = _parted(stored)
@@ -49,7 +50,7 @@ def is_right(about: str, raw: str, stored: str, renew: Callable[[str], None]) ->
     if key_id is not None and key_id in keys:
         typed = _keyed(keys[key_id], about, raw)
     elif key_id is not None:
-        encoded = stored  # no hasher reads it, so that Django spends the time of one hash
+        encoded = stored  # no hasher reads it, so Django takes the time of one hash
         logger.error(
             "Cannot check a secret of %s: the key %s that peppers it is not in the settings. Add the former key to "
             "ACCOUNTS['PEPPER_KEY_FALLBACKS'] or SECRET_KEY_FALLBACKS, or let the user set the secret again.",
@@ -69,9 +70,9 @@ def _renewed(about: str, renew: Callable[[str], None], text: str) -> None:
     try:
         renew(text)
     except (ConditionNotMet, StaleObject):
-        return  # Another process changed the secret first, and that one stays.
+        return  # Another process changed the secret first, and its secret stays.
     except (DatabaseError, InvalidValue) as error:
-        # The error's own text may contain values of the user.
+        # The error message can contain values of the user.
         logger.warning(
             "Cannot renew the hash of a secret of %s: %s. The secret stays valid, and the next login renews its hash.",
             about,
@@ -80,7 +81,7 @@ def _renewed(about: str, renew: Callable[[str], None], text: str) -> None:
 
 
 def _keys() -> Iterator[str | bytes]:
-    """Yield the key that peppers what is written, and the others by which stored hashes are checked."""
+    """Yield the key for new hashes first, then the former keys of stored hashes."""
     own = account_settings()
     if own.pepper_key is not None:
         yield own.pepper_key
@@ -90,7 +91,7 @@ def _keys() -> Iterator[str | bytes]:
 
 
 def _parted(stored: str) -> tuple[str | None, str]:
-    """Return the id of the key and Django's hash; ``None`` as the id of a hash that has no key."""
+    """Return the id of the key and Django's hash; the id is ``None`` for a hash without a key."""
     marker, _, rest = stored.partition("$")
     if marker != _MARKER:
         return None, stored
@@ -100,7 +101,7 @@ def _parted(stored: str) -> tuple[str | None, str]:
 
 @lru_cache(maxsize=32)
 def _id_of(key: str | bytes) -> str:
-    """Return what tells keys apart and reveals nothing of them."""
+    """Return an id that distinguishes keys without revealing them."""
     return salted_hmac(f"{_SALT}.id", "", key, algorithm="sha256").hexdigest()[:16]
 
 

@@ -1,6 +1,6 @@
-"""Telephone numbers in their one form, E.164, by Google's rules for every country (the ``phonenumbers`` library).
+"""Convert telephone numbers to E.164 with Google's rules for each country (the ``phonenumbers`` library).
 
-It is imported where telephone numbers are a way to log in, and must not know users.
+The app imports this module only if users can log in with telephone numbers. It must not depend on users.
 https://www.itu.int/rec/T-REC-E.164
 """
 
@@ -11,27 +11,27 @@ from typing import Final
 
 import phonenumbers
 
-#: What nobody types as a number, and a parser need not look at.
+#: The maximum length of a typed number; longer strings are not parsed.
 LONGEST = 40
-#: What a number may begin with, so that those who have one as a name can be looked for: ASCII's, and their wide forms.
+#: First characters of numbers, in ASCII and full width. The check of user names queries by them.
 _INTERNATIONAL: Final = "+\N{FULLWIDTH PLUS SIGN}(\N{FULLWIDTH LEFT PARENTHESIS}"
 _DIGITS: Final = "0123456789" + "".join(chr(ord("\N{FULLWIDTH DIGIT ZERO}") + digit) for digit in range(10))
-#: Digits and what people put between them, and nothing else: the library looks for numbers within a text.
+#: Digits and separators only, because the library also finds numbers inside longer strings.
 _NUMBER: Final = re.compile(
     rf"(?=[{_INTERNATIONAL}{_DIGITS}])[(\uff08]?[+\uff0b]?(?:[\d\s()./\-\u2010-\u2015\u2212\uff08-\uff0f])*\d"
 )
 
 
 def beginnings(region: str | None = None) -> str:
-    """What a text begins with that reads as a number."""
+    """Return the characters with which a telephone number can begin."""
     return _INTERNATIONAL if region is None else _INTERNATIONAL + _DIGITS
 
 
 def normal(text: str, region: str | None = None) -> str | None:
-    """A number as ``+15550100``, or ``None`` for what does not read as one.
+    """Return a number in the format ``+15550100``, or ``None`` if the string is not a telephone number.
 
-    Without a ``region``, such as ``"US"``, only numbers that begin with ``+`` do. Whether a number is in use nobody can
-    tell by looking at it. A text that has a number in it, such as a name, is none.
+    Without a ``region`` such as ``"US"``, only strings that begin with ``+`` are numbers. The function cannot check
+    whether a number is in use. A longer string that contains a number, such as a name, is not a number.
     """
     text = text.strip()
     if len(text) > LONGEST or not _NUMBER.fullmatch(text):

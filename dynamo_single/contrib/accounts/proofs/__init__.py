@@ -1,1 +1,1 @@
-"""Signed links and codes that prove whose an address or a telephone number is."""
+"""Signed links and codes that prove that an address or a telephone number belongs to a user."""

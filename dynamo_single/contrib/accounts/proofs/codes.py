@@ -1,7 +1,7 @@
-"""Codes that prove whose a telephone number is: sent to it, and typed by somebody who is logged in.
+"""Confirm a telephone number with a code: the app sends the code to the number, and the logged-in user types it.
 
-What is to be confirmed lies in the session, by a keyed hash; the user and the claim know nothing of it, so that a
-number that nobody confirms is nobody's. This module must not know pages.
+The session stores the number and a keyed hash of the code. The user and the claim do not contain the number before it
+is confirmed, so an unconfirmed number does not belong to any user. This module must not depend on pages.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from dynamo_single.contrib.accounts.models import AbstractUser
 from dynamo_single.exceptions import ConditionNotMet
 
 DIGITS: Final = 6
-#: How long a code holds, and how often one may be typed: by chance it is right once in 200,000 codes.
+#: How long a code is valid, and the limit of guesses: all guesses together are right for one of 200,000 codes.
 LIFETIME: Final = timedelta(minutes=10)
 GUESSES: Final = 5
 _KEY: Final = "accounts.phone"
 
 
 def can_send() -> bool:
-    """Whether there is anything that sends codes."""
+    """Return whether users can log in with telephone numbers and the settings have a function that sends codes."""
     settings = account_settings()
     return PHONE in settings.login_with and settings.phone_sender is not None
 
 
 def send(request: HttpRequest, number: str) -> None:
-    """Send a code to a number, by the function of ``PHONE_SENDER``: two UpdateItems that count it, and the session.
+    """Send a code to a number with the function of ``PHONE_SENDER``, and store it in the session.
 
-    Raises ``TooManyMails`` past as many in an hour as there may be mails.
+    Sends two UpdateItems that count the code. Raises ``TooManyMails`` above the hourly limits of e-mails.
     """
     mail_limits.count(request, number)
     code = get_random_string(DIGITS, "0123456789")
@@ -50,15 +50,16 @@ def send(request: HttpRequest, number: str) -> None:
 
 
 def awaited(request: HttpRequest) -> str | None:
-    """The number that a code was sent to, if it holds still."""
+    """Return the number to which a code was sent, or ``None`` if the code has expired."""
     found: Any = request.session.get(_KEY)
     return found["number"] if found and found["ends"] > clock.timestamp() else None
 
 
 def confirm(request: HttpRequest, user: AbstractUser, code: str) -> bool:
-    """Let a user log in with the number that the code was sent to, in the place of another one.
+    """Set the confirmed number as the user's telephone number, and return whether the code was right.
 
-    One UpdateItem that counts, and one transaction. Raises ``UniqueViolation`` if another user has the number by now.
+    Sends one UpdateItem that counts the guess, and one transaction. The number replaces the user's former number.
+    Raises ``UniqueViolation`` if another user has the number.
     """
     number = awaited(request)
     if number is None or not _may_guess(request):
@@ -71,7 +72,7 @@ def confirm(request: HttpRequest, user: AbstractUser, code: str) -> bool:
 
 
 def _may_guess(request: HttpRequest) -> bool:
-    # By the hash of the code: a counter of each day would allow twice as many around midnight.
+    # The hash of the code identifies the counter: a daily counter would allow twice as many guesses around midnight.
     scope = request.session[_KEY]["code"]
     expires = clock.now() + 2 * LIFETIME
     try:

@@ -1,8 +1,8 @@
-"""The signed links in mails: what one that confirms an address says, and whether it still holds; when one expires.
+"""Create and check the signed links in e-mails: their content, validity, and expiry.
 
-A link that confirms an address is bound to a user and to the address it was sent to; one that puts this address in
-another's place, or beside it, also to the user's password and address, and to the last time that an address was added
-or confirmed. Nothing is stored for it, and this module sends no request.
+A link that confirms an address is bound to the user and to that address. A link that changes or adds an address is also
+bound to the user's password, to the user's current address, and to the last time an address was added or confirmed. The
+app does not store links, and this module does not send requests.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ _SALT: Final = "accounts.tokens"
 
 
 class Confirmation(Struct, frozen=True):
-    """That whoever follows the link reads the mail of ``address``: a user's own one, or one to take its place or, with
-    ``is_more``, to stand beside it.
+    """The content of a link, which proves that its reader receives the e-mail to ``address``.
+
+    The address is the user's current address, a new primary address, or, with ``is_more``, an additional address.
     """
 
     user: str
@@ -35,25 +36,29 @@ class Confirmation(Struct, frozen=True):
     is_more: bool = False
 
     def holds_for(self, user: AbstractUser) -> bool:
-        """Whether nothing happened since that makes the link void: another address, or for a change a new password."""
+        """Return whether the link is still valid for this user.
+
+        A later change of the address invalidates the link. A new password also invalidates a link that changes or adds
+        an address.
+        """
         if not user.is_active or user.pk != self.user:
             return False
         if user.has_mailbox(self.address):
-            return True  # confirming twice does no harm
+            return True  # confirming an address twice is harmless
         if self.is_more and self.address in (user.more_emails or ()):
-            return True  # nor does adding what is there
+            return True  # adding an existing address is harmless too
         return self.is_change and constant_time_compare(self.mark, _mark(user))
 
 
 def make(user: AbstractUser, address: str, *, is_more: bool = False) -> str:
-    """The link's token, for the user's own address, for one to take its place, or for one more."""
+    """Return the token of a link that confirms the user's address, changes it, or adds an address."""
     is_change = address != user.email
     found = Confirmation(user=user.pk, address=address, is_change=is_change, mark=_mark(user), is_more=is_more)
     return _ClockSigner(salt=_SALT).sign_object(asdict(found))
 
 
 def read(token: str) -> Confirmation | None:
-    """What a token says; ``None`` for one that is forged or older than ``CONFIRMATION_LIFETIME``."""
+    """Return the content of a token, or ``None`` if it is forged or older than ``CONFIRMATION_LIFETIME``."""
     lifetime = timedelta(seconds=account_settings().confirmation_lifetime)
     try:
         return Confirmation(**_ClockSigner(salt=_SALT).unsign_object(token, max_age=lifetime))
@@ -62,14 +67,14 @@ def read(token: str) -> Confirmation | None:
 
 
 class ResetTokens(PasswordResetTokenGenerator):
-    """Django's tokens for setting a password, by the app's clock."""
+    """Django's tokens of links that reset a password, with this app's clock."""
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(clock.timestamp())
 
 
 class _ClockSigner(signing.TimestampSigner):
-    """Django's signer, by the app's clock: what one of the two signs, the other reads."""
+    """Django's signer with this app's clock; both signers read each other's values."""
 
     def timestamp(self) -> str:
         return signing.b62_encode(int(clock.timestamp()))
@@ -83,9 +88,9 @@ class _ClockSigner(signing.TimestampSigner):
 
 
 def _mark(user: AbstractUser) -> str:
-    """Changes with the password and with each address that is added or confirmed, also if it is removed again.
+    """Return a hash that changes with the password and each time an address is added or confirmed.
 
-    It tells nothing of them.
+    The hash also differs after an added address is removed again. It does not reveal the password or the addresses.
     """
     present = f"{user.password}|{user.confirmed_at}|{user.email}"
     return salted_hmac(_SALT, present, algorithm="sha256").hexdigest()
