@@ -59,6 +59,7 @@ _CHECKS: Final = {
     "settings.check_names": checks.Tags.security,
     "settings.check_session_engine": checks.Tags.security,
     "settings.check_timeouts": checks.Tags.models,
+    "settings.check_computed_identifiers": checks.Tags.models,
     "settings.check_user_model": checks.Tags.models,
 }
 

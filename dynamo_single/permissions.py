@@ -10,44 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import sync_to_async
 from django.apps import apps as installed
-from django.contrib.auth import get_permission_codename, get_user_model
+from django.contrib.auth import get_user_model
 from django.db import DEFAULT_DB_ALIAS, router
 from django.db.models import Q
 
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.table.flow import call_method, run
 
 if TYPE_CHECKING:
     from django.contrib.auth.backends import BaseBackend as _Base
+
+    from dynamo_single.backend import computed_models
 else:
+    computed_models = LazyModule("dynamo_single.backend.computed_models")
     # Django's module imports the user model, which may not exist yet.
     _Base = object
-
-#: The permissions without a model: admin pages that show the table itself, or how it is read.
-_OWN = {
-    "view_table": "Can view the table",
-    "view_access_patterns": "Can view the access patterns",
-    "view_health": "Can view the health of the table",
-    "view_costs": "Can view the costs of pages",
-}
-#: The app of these permissions, and the model's name in their content type.
-_APP, _TABLE = "dynamo_single", "table"
-
-#: The names of actions for which Django's "Can <action> <model>" does not read well.
-_NAMES = {"hard_delete": "Can delete {} permanently"}
 
 
 def permissions_of(model: Any) -> dict[str, str]:
     """Return the codenames and names of a model's permissions: those of ``Meta`` and the default ones."""
-    options = model._meta
-    found = {
-        get_permission_codename(action, options): _NAMES.get(action, f"Can {action} {{}}").format(
-            options.verbose_name_raw
-        )
-        for action in options.default_permissions
-    }
-    return found | dict(options.permissions)
+    return computed_models.permissions_of(model)
 
 
 def all_permissions() -> frozenset[str]:
@@ -58,7 +42,7 @@ def all_permissions() -> frozenset[str]:
     of_models = (
         f"{model._meta.app_label}.{code}" for model in installed.get_models() for code in permissions_of(model)
     )
-    return frozenset((*(f"{_APP}.{code}" for code in _OWN), *of_models))
+    return frozenset((*(f"{computed_models.APP}.{code}" for code in computed_models.OWN), *of_models))
 
 
 def permission_choices() -> list[tuple[str, str]]:
@@ -66,7 +50,7 @@ def permission_choices() -> list[tuple[str, str]]:
 
     Permissions of SQL models are omitted in a project without an SQL database. Sends no request.
     """
-    found = {f"{_APP}.{code}": f"DynamoDB | {name}" for code, name in _OWN.items()}
+    found = {f"{computed_models.APP}.{code}": f"DynamoDB | {name}" for code, name in computed_models.OWN.items()}
     for model in installed.get_models():
         if not is_stored_in_dynamodb(model) and uses_engine(router.db_for_read(model)):
             continue
@@ -94,8 +78,8 @@ def create_rows(
     except LookupError:
         return
     wanted = {model._meta.model_name: permissions_of(model) for model in models}
-    if app_config.label == _APP:
-        wanted[_TABLE] = _OWN
+    if app_config.label == computed_models.APP:
+        wanted[computed_models.TABLE] = computed_models.OWN
     if not wanted or not router.allow_migrate_model(using, permission_model):
         return
     rows = permission_model._default_manager.using(using)

@@ -17,7 +17,6 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import models
-from dynamo_single.admin import content_types
 from dynamo_single.conf import alias_of_own_models, table_settings
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.table.names import LOG_OF_OBJECT
@@ -135,12 +134,36 @@ class LogEntry(models.Model):
         return readable_message(message, text) if isinstance(message, list) else text
 
     @property
+    def id(self) -> Any:
+        """The ``pk``, under its name on Django's own entries."""
+        return self.pk
+
+    @property
     def content_type(self) -> Any:
-        """The object's model as an unsaved content type, or ``None`` if the model is gone."""
+        """The content type of the object's model, or ``None`` if the model is gone."""
+        from django.contrib.contenttypes.models import ContentType
+
         try:
-            return content_types.unsaved_content_type(apps.get_model(self.object_type))
+            model = apps.get_model(self.object_type)
         except LookupError:
             return None
+        return ContentType.objects.get_for_model(model, for_concrete_model=False)
+
+    @content_type.setter
+    def content_type(self, kind: Any) -> None:
+        self.object_type = f"{kind.app_label}.{kind.model}"
+
+    @property
+    def content_type_id(self) -> Any:
+        """The ``pk`` of the content type, or ``None`` if the model is gone."""
+        kind = self.content_type
+        return None if kind is None else kind.pk
+
+    @content_type_id.setter
+    def content_type_id(self, pk: Any) -> None:
+        from django.contrib.contenttypes.models import ContentType
+
+        self.content_type = ContentType.objects.get_for_id(pk)
 
     def get_edited_object(self) -> Any:
         """Return the object of the entry: one GetItem."""

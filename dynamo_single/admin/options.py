@@ -20,7 +20,7 @@ from django.urls import NoReverseMatch, URLPattern, path
 from django.utils.html import format_html
 from django.utils.text import capfirst
 
-from dynamo_single.admin import content_types, trash, trash_page, types
+from dynamo_single.admin import trash, trash_page, types
 from dynamo_single.admin.batch_actions.actions import BatchActionsMixin, batched_action
 from dynamo_single.admin.batch_actions.deletion_log import log_deletions
 from dynamo_single.admin.editing import saving
@@ -316,7 +316,6 @@ class DynamoModelAdmin(
 
     def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: DynamoModel | None) -> None:
         super()._prepare_form(request, context, obj)
-        content_types.provide_content_type(self.model)
         shown = (self.model, *(each.formset.model for each in context.get("inline_admin_formsets", ())))
         context["dynamo_has_times"] = settings.USE_TZ and any(_has_times(each) for each in shown)
         hide_in_form(self, request, context)

@@ -1,14 +1,15 @@
 """The compilers that Django would use to turn a queryset into SQL, and the report of writes that a rollback leaves.
 
-Every query is refused, with two exceptions. A query that is known to be empty needs no database. Queries about Django's
-own record of migrations are served by ``migration_record``.
+Every query is refused, with two exceptions. A query that is known to be empty needs no database. Queries for content
+types, permissions and Django's own record of migrations are executed by ``memory_queries``, over the rows of
+``computed_models`` and ``migration_record``.
 
 If a Django transaction rolls back, writes to DynamoDB within it stay, and ``Writes`` reports them. It sees the writes
 of the transaction's own context, including those of the threads that the context waits for. It sends no requests.
 
 The following names are private to Django, and no other module of the app relies on them: the five class names,
-``execute_sql`` and its result types, ``setup_query``, ``select``, ``objs`` of a query that inserts, and ``where`` of
-one that deletes.
+``execute_sql`` and its result types, ``setup_query``, ``objs`` of a query that inserts, and ``where`` of one that
+deletes.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Never, NoReturn
 
+from django.core.exceptions import EmptyResultSet
 from django.db.models.sql import compiler as django_compiler
-from django.db.models.sql.constants import GET_ITERATOR_CHUNK_SIZE, MULTI, ROW_COUNT
-from django.db.models.sql.where import AND
+from django.db.models.sql.constants import GET_ITERATOR_CHUNK_SIZE, MULTI, ROW_COUNT, SINGLE
 
-from dynamo_single.backend.errors import command_refused, condition_refused, query_refused
+from dynamo_single.backend.errors import command_refused, computed_refused, condition_refused, query_refused
 from dynamo_single.exceptions import ConfigurationError, NotRolledBack, NotRolledBackWarning
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.table.redirects import SentRequest, listen, unlisten
@@ -32,9 +33,11 @@ if TYPE_CHECKING:
 
     import django.db.migrations.recorder as django_recorder
 
-    from dynamo_single.backend import migration_record
+    from dynamo_single.backend import computed_models, memory_queries, migration_record
     from dynamo_single.exceptions import DynamoSingleError
 else:
+    computed_models = LazyModule("dynamo_single.backend.computed_models")
+    memory_queries = LazyModule("dynamo_single.backend.memory_queries")
     migration_record = LazyModule("dynamo_single.backend.migration_record")
     django_recorder = LazyModule("django.db.migrations.recorder")
 
@@ -58,12 +61,32 @@ class SQLCompiler(django_compiler.SQLCompiler):
         chunked_fetch: bool = False,
         chunk_size: int = GET_ITERATOR_CHUNK_SIZE,
     ) -> Any:
-        """Return the record of migrations, or no rows for an empty query; refuse every other query."""
+        """Return rows that are computed, or no rows for an empty query; refuse every other query."""
         if self.query.is_empty():
             return self._no_result(result_type)
-        if result_type == MULTI and self._is_about_migrations() and not self.query.order_by:
-            self.setup_query()
-            return self._applied_migrations()
+        try:
+            rows = memory_queries.rows_of(self, self._source())
+        except EmptyResultSet:
+            return self._no_result(result_type)
+        except memory_queries.Unsupported:
+            raise self._refusal() from None
+        if result_type == SINGLE:
+            return rows[0] if rows else None
+        # One chunk, as a driver would fetch it.
+        return iter([rows])
+
+    def _source(self) -> memory_queries.Source:
+        """Return the tables that are computed; raise the refusal for a query of another model."""
+        record = django_recorder.MigrationRecorder.Migration._meta.db_table
+        tables = {**computed_models.TABLES, record: migration_record.rows}
+        if self.query.model is None or self.query.model._meta.db_table not in tables:
+            raise self._refusal()
+        return memory_queries.Source(self.connection, tables)
+
+    def _refused(self, result_type: str | None) -> Any:
+        """Return no rows for an empty query; refuse every other query."""
+        if self.query.is_empty():
+            return self._no_result(result_type)
         raise self._refusal()
 
     def _no_result(self, result_type: str | None) -> Iterator[Never] | int | None:
@@ -82,34 +105,9 @@ class SQLCompiler(django_compiler.SQLCompiler):
                 "Each migration of an app without items to migrate counts as applied; none of its operations runs.",
                 self.connection.alias,
             )
+        if model._meta.db_table in computed_models.TABLES:
+            return computed_refused(model, self.action)
         return query_refused(model, self.action, self.connection.alias)
-
-    def _is_about_migrations(self) -> bool:
-        query = self.query
-        if query.model is not django_recorder.MigrationRecorder.Migration:
-            return False
-        return not (query.annotations or query.distinct or query.combinator or query.is_sliced)
-
-    def _rows(self) -> list[dict[str, Any]]:
-        """Return the matching rows of the record; refuse conditions that Django's recorder never uses."""
-        known = enumerate(sorted(migration_record.applied().items()), start=1)
-        rows = [{"id": number, "app": app, "name": name, "applied": since} for number, ((app, name), since) in known]
-        where: Any = self.query.where
-        if where.connector != AND or where.negated:
-            raise self._refusal()
-        for lookup in where.children:
-            operator = getattr(lookup, "lookup_name", "")
-            if operator not in ("exact", "in"):
-                raise self._refusal()
-            name = lookup.lhs.target.attname
-            wanted = [lookup.rhs] if operator == "exact" else list(lookup.rhs)
-            rows = [row for row in rows if row[name] in wanted]
-        return rows
-
-    def _applied_migrations(self) -> Iterator[list[tuple[object, ...]]]:
-        """Yield the rows in one chunk, each with the columns that the queryset selects."""
-        names = [expression.target.name for expression, _, _ in self.select]
-        yield [tuple(row[name] for name in names) for row in self._rows()]
 
 
 class SQLInsertCompiler(SQLCompiler):
@@ -138,9 +136,13 @@ class SQLDeleteCompiler(SQLCompiler):
 
     def execute_sql(self, result_type: str | None = MULTI, **options: Any) -> Any:  # type: ignore[override]  # overloads
         """Delete records of migrations; refuse every other query that is not empty."""
-        if self.query.is_empty() or not self._is_about_migrations():
-            return super().execute_sql(result_type, **options)
-        names = [(row["app"], row["name"]) for row in self._rows()]
+        if self.query.is_empty() or self.query.model is not django_recorder.MigrationRecorder.Migration:
+            return self._refused(result_type)
+        try:
+            joined = memory_queries.matching(self.query, self._source())
+        except memory_queries.Unsupported:
+            raise self._refusal() from None
+        names = [(row["app"], row["name"]) for each in joined for row in each.values() if row is not None]
         if self.query.where and not all(map(migration_record.is_kept, names)):
             raise self._refusal()
         count = migration_record.forget(name for name in names if migration_record.is_kept(name))
@@ -152,13 +154,17 @@ class SQLUpdateCompiler(SQLCompiler):
 
     action = "update"
 
+    def execute_sql(self, result_type: str | None = MULTI, **options: Any) -> Any:  # type: ignore[override]  # overloads
+        """Refuse every query that is not empty."""
+        return self._refused(result_type)
+
     def execute_returning_sql(self, returning_fields: object) -> list[tuple[object, ...]]:
         """Return no rows for an empty query, and refuse every other; Django 6.0 and later calls it."""
         return [()] * int(self.execute_sql(ROW_COUNT))
 
 
 class SQLAggregateCompiler(SQLCompiler):
-    """Refuses to aggregate."""
+    """Counts computed rows, and refuses every other aggregate."""
 
     action = "aggregate over"
 

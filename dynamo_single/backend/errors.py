@@ -22,7 +22,6 @@ _LONGEST_SQL: Final = 200
 #: The alternatives to Django's own models, by label. Every other SQL model gets a general one.
 _WAYS_OUT: Final = {
     "auth.User": "Set AUTH_USER_MODEL to a user model that is stored in DynamoDB",
-    "contenttypes.ContentType": "Name a model by its label, and register it with DynamoModelAdmin",
     "sessions.Session": "Set SESSION_ENGINE = 'dynamo_single.sessions'",
     "sites.Site": "Leave django.contrib.sites out of INSTALLED_APPS: get_current_site() gives the request's host then",
 }
@@ -44,6 +43,20 @@ def query_refused(model: type[Model], action: str, alias: str) -> NotSupported:
         f"Cannot {action} {label}: it is a model for an SQL database, and this project has no such database "
         f"(DATABASES['{alias}'] is {ENGINE}). {way_out(model)}, or add an SQL database to DATABASES and route "
         f"{label} to it with DATABASE_ROUTERS."
+    )
+
+
+def computed_refused(model: type[Model], action: str) -> NotSupported:
+    """Return the error for a query of a model whose objects are computed, such as ``ContentType``."""
+    label = model._meta.label
+    if action in ("query", "aggregate over"):
+        return NotSupported(
+            f"Cannot {action} {label} in this way: its objects are computed from the installed models, and are "
+            "filtered by their own fields and those of the content type. Read them, and use Python for the rest."
+        )
+    return NotSupported(
+        f"Cannot {action} {label}: its objects are computed from the installed models. Nothing was written. Declare "
+        "a model for a content type, and Meta.permissions or Meta.default_permissions for a permission."
     )
 
 

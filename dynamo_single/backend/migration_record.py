@@ -65,6 +65,12 @@ def applied() -> dict[Name, datetime]:
     return known | dict.fromkeys(kinds.others - known.keys(), now)
 
 
+def rows() -> list[Mapping[str, Any]]:
+    """Return the applied migrations as rows of Django's own record, in the order of their names."""
+    known = enumerate(sorted(applied().items()), start=1)
+    return [{"id": number, "app": app, "name": name, "applied": since} for number, ((app, name), since) in known]
+
+
 def is_kept(name: Name) -> bool:
     """Return whether the table records a migration: its app, or one it depends on, has operations on items.
 

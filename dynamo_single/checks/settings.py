@@ -154,6 +154,27 @@ def check_timeouts(app_configs: Sequence[AppConfig] | None = None, **kwargs: obj
     ]
 
 
+def check_computed_identifiers(app_configs: Sequence[AppConfig] | None = None, **kwargs: object) -> list[CheckMessage]:
+    """E048: two content types or two permissions for which a project without SQL computes the same identifier."""
+    if not apps.is_installed("django.contrib.contenttypes"):
+        return []
+    from django.contrib.contenttypes.models import ContentType
+
+    if not uses_engine(router.db_for_read(ContentType)):
+        return []
+    from dynamo_single.backend import computed_models
+
+    return [
+        Error(
+            f"{' and '.join(names)} have the same identifier, {computed_models.identifier(names[0])}, which is "
+            "computed from these names.",
+            hint="Rename one of the models or permissions.",
+            id="dynamo_single.E048",
+        )
+        for names in computed_models.collisions()
+    ]
+
+
 def _uses_sessions() -> bool:
     return _has(_SESSIONS) or settings.is_overridden("SESSION_ENGINE")
 

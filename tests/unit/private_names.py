@@ -170,12 +170,6 @@ DJANGO = {
     "model_ngettext": "django.contrib.admin.utils.model_ngettext(opts, number)",
     "quote": "django.contrib.admin.utils.quote(pk)",
     "unquote": "django.contrib.admin.utils.unquote(pk)",
-    "ContentTypeManager._get_from_cache": (
-        "django.contrib.contenttypes.models.ContentType.objects._get_from_cache(opts)"
-    ),
-    "ContentTypeManager._add_to_cache": (
-        "django.contrib.contenttypes.models.ContentType.objects._add_to_cache(alias, content_type)"
-    ),
     "BaseManager._queryset_class": "django.db.models.manager: _queryset_class",
     "UserManager._create_user_object": (
         "django.contrib.auth.models.UserManager._create_user_object(self, username, email, password)"
@@ -255,6 +249,9 @@ DJANGO = {
     "SQLUpdateCompiler.execute_returning_sql": (
         ">=6 django.db.models.sql.compiler.SQLUpdateCompiler.execute_returning_sql(self, returning_fields)"
     ),
+    "SQLCompiler.get_order_by": "django.db.models.sql.compiler.SQLCompiler.get_order_by(self)",
+    "SINGLE": "django.db.models.sql.constants.SINGLE",
+    "LOUTER": "django.db.models.sql.constants.LOUTER",
     "GET_ITERATOR_CHUNK_SIZE": "django.db.models.sql.constants.GET_ITERATOR_CHUNK_SIZE",
     "MULTI": "django.db.models.sql.constants.MULTI",
     "ROW_COUNT": "django.db.models.sql.constants.ROW_COUNT",

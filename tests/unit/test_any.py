@@ -77,7 +77,7 @@ REASONS = {
         "classes and lists that are made for one page of the admin"
     ),
     r"^\.with_subqueries_replaced\(-> ": "several types, of which the caller knows which one it is given",
-    r"^\.(atomic|identifier_label|unsaved_content_type|(deleted_)?objects|save_options|deleted_with)\(-> ": (
+    r"^\.(atomic|identifier_label|(deleted_)?objects|save_options|deleted_with)\(-> ": (
         "several types, of which the caller knows which one it is given"
     ),
     r"^(LazyModule|Extract|UserGroupsForm|CursorListMixin|LogEntry|LogEntryManager|CopiedAttribute|PynamoDBHooks)\.": (

@@ -112,6 +112,7 @@ CHECKS = {
     "dynamo_single.E045",
     "dynamo_single.E046",
     "dynamo_single.E047",
+    "dynamo_single.E048",
     "accounts.E001",
     "accounts.E002",
     "accounts.W001",

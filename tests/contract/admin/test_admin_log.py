@@ -176,8 +176,15 @@ def test_content_types_survive_a_cleared_cache(pages: Pages) -> None:
     acme = Company.objects.create(name="Acme")
     ContentType.objects.clear_cache()
     assert pages.get(f"{COMPANY}{acme.pk}/change/").status_code == 200
-    stand_in = ContentType.objects.get_for_model(Company)
-    assert (stand_in.pk, stand_in.model_class()) == (None, Company)
+    assert ContentType.objects.get_for_model(Company).model_class() is Company
+
+
+def test_log_entry_has_id_and_content_type(pages: Pages) -> None:
+    """As Django's own entries have, and its constructor takes."""
+    kind = ContentType.objects.get_for_model(Company)
+    entry = LogEntry.objects.create(user_id=pages.user.pk, content_type_id=kind.pk, object_id="c1", action_flag=1)
+    assert (entry.object_type, entry.content_type, entry.content_type_id) == ("directory.company", kind, kind.pk)
+    assert LogEntry.objects.get(pk=entry.id) == entry
 
 
 def test_view_on_site_is_the_objects_own_address() -> None:

@@ -16,7 +16,7 @@ from django.db import models as django_models
 from django.urls import clear_url_caches, path
 
 from dynamo_single import models
-from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin, DynamoTabularInline, content_types
+from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin, DynamoTabularInline
 from dynamo_single.checks.admin import check_inlines
 from tests.catalog.safes import INSIDE, VALUES, Lock, Safe, told
 from tests.contract.conftest import Pages
@@ -32,7 +32,6 @@ def stock(pages: Pages, settings: Any) -> Iterator[Any]:
 
     def register(**models_of: Any) -> DynamoAdminSite:
         for options in models_of.values():
-            content_types.provide_content_type(options["model"])
             site.register(options.pop("model"), type("OwnAdmin", (options.pop("base", admin.ModelAdmin),), options))
         urls: Any = ModuleType("urls")
         urls.urlpatterns = [path("admin/", site.urls)]

@@ -1,0 +1,197 @@
+"""Execute a query of Django's over rows that are computed in this process, without SQL.
+
+The tables are ContentType, Permission and Django's record of migrations. Each has at most a few thousand rows, which
+are joined, filtered, ordered, sliced and counted in memory. Everything else raises the error of the caller.
+
+The following names are private to Django: ``alias_map``, ``alias_refcount``, ``join_cols``, ``parent_alias``,
+``low_mark``, ``high_mark``, ``inner_query``, ``get_order_by`` and ``setup_query``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db.models import Count, Value
+from django.db.models.expressions import Col, Ref, Star
+from django.db.models.sql.constants import LOUTER
+from django.db.models.sql.where import AND, OR, NothingNode, WhereNode
+
+Row = Mapping[str, Any]
+#: A row of each table of a query, by the table's alias; ``None`` if an outer join found no row.
+Joined = dict[str, Row | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The tables that can be read: a function for the rows of each, by its name in SQL, and the engine's connection."""
+
+    connection: Any
+    tables: Mapping[str, Callable[[], list[Row]]]
+
+
+class Unsupported(Exception):
+    """The query uses a part of Django's queries that is not executed in memory."""
+
+
+def rows_of(compiler: Any, source: Source) -> list[tuple[Any, ...]]:
+    """Return the selected columns of the matching rows; raise ``Unsupported``."""
+    query = compiler.query
+    inner = getattr(query, "inner_query", None)
+    if inner is not None:
+        # An aggregate over a slice or over distinct rows.
+        found = rows_of(inner.get_compiler(connection=source.connection), source)
+        return [tuple(_counted(each, len(found)) for each in query.annotation_select.values())]
+    if query.combinator or query.distinct_fields or query.extra or query.group_by is not None:
+        raise Unsupported
+    compiler.setup_query()
+    order = [_order(each) for each, _ in compiler.get_order_by()]
+    joined = matching(query, source)
+    selected = [expression for expression, _, _ in compiler.select]
+    if any(isinstance(each, Count) for each in selected):
+        return [tuple(_aggregated(each, joined) for each in selected)]
+    for column, descending in reversed(order):
+        joined.sort(key=lambda each: _sortable(_value(column, each)), reverse=descending)
+    rows = [tuple(_value(each, row) for each in selected) for row in joined]
+    return (list(dict.fromkeys(rows)) if query.distinct else rows)[query.low_mark : query.high_mark]
+
+
+def matching(query: Any, source: Source) -> list[Joined]:
+    """Return the joined rows that match the query's conditions."""
+    # Resolving the conditions has added their joins.
+    found: list[Joined] = [{}]
+    query.get_initial_alias()
+    joins: dict[str, Any] = query.alias_map
+    for alias, table in joins.items():
+        if not query.alias_refcount[alias]:
+            continue
+        if table.table_name not in source.tables:
+            raise Unsupported
+        found = [*_join(found, alias, table, source.tables[table.table_name]())]
+    return [each for each in found if _holds(query.where, each, source)]
+
+
+def _join(found: list[Joined], alias: str, table: Any, rows: list[Row]) -> Iterator[Joined]:
+    if not hasattr(table, "join_cols"):
+        for only in rows:
+            yield {alias: only}
+        return
+    ((left, right),) = table.join_cols
+    by_value: dict[Any, list[Row | None]] = {}
+    for other in rows:
+        by_value.setdefault(other[right], []).append(other)
+    otherwise: list[Row | None] = [None] if table.join_type == LOUTER else []
+    for each in found:
+        parent = each[table.parent_alias]
+        for row in by_value.get(parent and parent[left], otherwise):
+            yield {**each, alias: row}
+
+
+def _value(expression: Any, row: Joined) -> Any:
+    if isinstance(expression, Ref):
+        (expression,) = expression.get_source_expressions()
+    if isinstance(expression, Value):
+        return expression.value
+    if type(expression) is not Col:
+        raise Unsupported
+    found, column = row[expression.alias], expression.target.column
+    return None if found is None or column is None else found[column]
+
+
+def _order(each: Any) -> tuple[Any, bool]:
+    if each.nulls_first or each.nulls_last:
+        raise Unsupported
+    return each.expression, each.descending
+
+
+def _sortable(value: Any) -> tuple[bool, Any]:
+    return (value is not None, value)
+
+
+def _counted(aggregate: Any, number: int) -> int:
+    if not _counts_rows(aggregate):
+        raise Unsupported
+    return number
+
+
+def _counts_rows(aggregate: Any) -> bool:
+    return (
+        isinstance(aggregate, Count) and aggregate.filter is None and isinstance(_counted_expression(aggregate), Star)
+    )
+
+
+def _counted_expression(aggregate: Any) -> Any:
+    return aggregate.get_source_expressions()[0]
+
+
+def _aggregated(aggregate: Any, joined: list[Joined]) -> int:
+    if _counts_rows(aggregate):
+        return len(joined)
+    if type(aggregate) is not Count or aggregate.filter is not None:
+        raise Unsupported
+    values = [_value(_counted_expression(aggregate), each) for each in joined]
+    values = [each for each in values if each is not None]
+    return len({*values}) if getattr(aggregate, "distinct", False) else len(values)
+
+
+def _text(compare: Callable[[str, str], bool]) -> Callable[[Any, Any], bool]:
+    return lambda value, wanted: compare(str(value), str(wanted))
+
+
+def _folded(compare: Callable[[str, str], bool]) -> Callable[[Any, Any], bool]:
+    return lambda value, wanted: compare(str(value).casefold(), str(wanted).casefold())
+
+
+_LOOKUPS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "exact": lambda value, wanted: bool(value == wanted),
+    "in": lambda value, wanted: value in wanted,
+    "gt": lambda value, wanted: bool(value > wanted),
+    "gte": lambda value, wanted: bool(value >= wanted),
+    "lt": lambda value, wanted: bool(value < wanted),
+    "lte": lambda value, wanted: bool(value <= wanted),
+    "range": lambda value, wanted: bool(wanted[0] <= value <= wanted[1]),
+    "iexact": _folded(str.__eq__),
+    "contains": _text(str.__contains__),
+    "icontains": _folded(str.__contains__),
+    "startswith": _text(str.startswith),
+    "istartswith": _folded(str.startswith),
+    "endswith": _text(str.endswith),
+    "iendswith": _folded(str.endswith),
+    "regex": _text(lambda value, wanted: bool(re.search(wanted, value))),
+    "iregex": _text(lambda value, wanted: bool(re.search(wanted, value, re.IGNORECASE))),
+}
+
+
+def _holds(node: Any, row: Joined, source: Source) -> bool | None:
+    """Return whether a condition is true of a row, or ``None`` if it is unknown, as in SQL."""
+    if isinstance(node, NothingNode):
+        return False
+    if not isinstance(node, WhereNode):
+        return _compare(node, row, source)
+    found = [_holds(each, row, source) for each in node.children]
+    result: bool | None
+    if node.connector == AND:
+        result = False if False in found else None if None in found else True
+    elif node.connector == OR:
+        result = True if True in found else None if None in found else not found
+    else:
+        result = None if None in found else sum(map(bool, found)) % 2 == 1
+    return not result if node.negated and result is not None else result
+
+
+def _compare(lookup: Any, row: Joined, source: Source) -> bool | None:
+    name = str(getattr(lookup, "lookup_name", ""))
+    if name != "isnull" and name not in _LOOKUPS:
+        raise Unsupported
+    value, wanted = _value(lookup.lhs, row), lookup.rhs
+    if name == "isnull":
+        return (value is None) is bool(wanted)
+    if hasattr(wanted, "get_compiler"):
+        inner = rows_of(wanted.get_compiler(connection=source.connection), source)
+        wanted = [each for (each,) in inner]
+        wanted = wanted if name == "in" else next(iter(wanted), None)
+    elif hasattr(wanted, "resolve_expression"):
+        wanted = _value(wanted, row)
+    return None if value is None or wanted is None else _LOOKUPS[name](value, wanted)
