@@ -31,15 +31,19 @@ from dynamo_single.orm.where.arguments import (
     check_lists,
     check_nesting,
     django_errors_translated,
+    names_relation,
     with_sorted_members,
 )
 from dynamo_single.table.flow import call_sync, collect, is_run, iterate_pages, run
 
 if TYPE_CHECKING:
+    from dynamo_single.orm.relations import filters, steps
     from dynamo_single.orm.results import async_rerun, computation, objects, one_query, prefetch, rows
     from dynamo_single.orm.results.objects import Results
     from dynamo_single.orm.results.state import QueryState
 else:
+    filters = LazyModule("dynamo_single.orm.relations.filters")
+    steps = LazyModule("dynamo_single.orm.relations.steps")
     async_rerun = LazyModule("dynamo_single.orm.results.async_rerun")
     computation = LazyModule("dynamo_single.orm.results.computation")
     objects = LazyModule("dynamo_single.orm.results.objects")
@@ -133,7 +137,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
             kwargs = dict(map(with_sorted_members, kwargs.items()))
         if self._asked.computation is not None:
             computation.check_conditions(self.model, self._asked.computation, conditions)
-        if subqueries.has_subquery(conditions):
+        if subqueries.has_subquery(conditions) or self._leads_on(conditions):
             self._ask_later(negate, models.Q(*args, **kwargs))
             return
         with django_errors_translated(self.model, *conditions):
@@ -145,11 +149,23 @@ class PlannedQuerySet(StatefulQuerySet[M]):
         """Return whether a filter is only the complete primary key of one object."""
         raise NotImplementedError
 
+    def _leads_on(self, conditions: Sequence[object]) -> bool:
+        """Return whether a condition names an attribute of a related object."""
+        return names_relation(self.model, conditions) and filters.leads_on(self.model, conditions)
+
+    def _add_as_django(self, condition: models.Q) -> None:
+        """Add a condition to Django's own query, which follows relations by joins."""
+        with django_errors_translated(self.model, condition):
+            self.query.add_q(condition)
+
     def _ask_later(self, negate: bool, condition: models.Q) -> None:
         """Keep a condition until its querysets are read; names that are wrong are reported now."""
+        given = condition
+        if self._leads_on((condition,)):
+            condition = steps.checked(self, condition, is_negated=negate)
         empty = subqueries.with_subqueries_replaced(condition, partial(subqueries.check, self.model))
         self._chain()._filter_or_exclude_inplace(negate, (empty,), {})
-        self._asked = replace(self._asked, inside=(*self._asked.inside, (negate, condition)))
+        self._asked = replace(self._asked, inside=(*self._asked.inside, (negate, given)))
 
     def _plan(self, *, ordered: bool = True) -> Plan:
         """The plan in the order of a key, or in any order."""

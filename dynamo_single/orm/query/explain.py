@@ -11,7 +11,9 @@ from collections.abc import Collection, Iterable, Iterator
 from dynamo_single.costs import Cost, Costs, counted
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.query.state import state_of
-from dynamo_single.orm.results import one_query, prefetch, related
+from dynamo_single.orm.requests.compiler import compile_plan
+from dynamo_single.orm.requests.explain import describe
+from dynamo_single.orm.results import objects, one_query, prefetch, related, rows
 from dynamo_single.orm.results.state import QueryState, RelatedReads
 from dynamo_single.orm.schema.references import references
 from dynamo_single.orm.schema.types import DynamoModel
@@ -21,6 +23,15 @@ from dynamo_single.table.request import MAX_BATCH_KEYS
 
 #: How many requests are reported one by one before the rest is only counted.
 SHOWN = 20
+
+
+def steps_before(state: QueryState) -> Iterator[str]:
+    """Yield the description of each step over relations, which was read before the query itself."""
+    for queryset, found in state.asked.steps.read if state.asked.steps is not None else ():
+        step = state_of(queryset)
+        plan = rows.plan(step)
+        requests = compile_plan(plan, table_name=step.table.name, limit=objects.first_limit(step, plan))
+        yield describe(plan, requests, afterwards=[("found", counted(found, "key"))])
 
 
 def announce_related(state: QueryState, plan: Plan, together: Collection[str]) -> Iterator[tuple[str, str]]:

@@ -107,6 +107,9 @@ class QuerySet(AsyncQuerySet[M]):
     def explain(self, *, format: str | None = None, execute: bool = False, **options: object) -> str:
         """Return the requests, the reasons for them, and the items they discard, without sending a request.
 
+        Only the steps of a query over relations, and querysets after ``__in``, are read: the requests that follow
+        depend on their keys.
+
         With ``execute`` it evaluates the queryset and discards the results: it reports each request with its items and
         capacity units, including those of ``select_related`` and ``prefetch_related``.
         """
@@ -125,7 +128,8 @@ class QuerySet(AsyncQuerySet[M]):
         if execute:
             afterwards += explain.execute(self._iterable_class(self), state.related_reads)
         requests = compile_plan(plan, table_name=state.table.name, limit=objects.first_limit(state, plan))
-        return plan_explanation.describe(plan, requests, afterwards=afterwards)
+        described = plan_explanation.describe(plan, requests, afterwards=afterwards)
+        return "\n".join((*explain.steps_before(state), described))
 
     def complex_filter(self, filter_obj: Any) -> Self:
         """``filter()`` for a ``Q`` or a dict."""

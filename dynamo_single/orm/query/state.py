@@ -29,12 +29,14 @@ from dynamo_single.orm.where.arguments import check_nesting
 from dynamo_single.table.flow import run
 
 if TYPE_CHECKING:
+    from dynamo_single.orm.relations import steps
     from dynamo_single.orm.results import objects
     from dynamo_single.orm.results.computation import Computation
     from dynamo_single.orm.where import secrets, tree
     from dynamo_single.orm.write.batch_transactions import Progress
 else:
     objects = LazyModule("dynamo_single.orm.results.objects")
+    steps = LazyModule("dynamo_single.orm.relations.steps")
     secrets = LazyModule("dynamo_single.orm.where.secrets")
     tree = LazyModule("dynamo_single.orm.where.tree")
 
@@ -190,10 +192,17 @@ class StatefulQuerySet(models.QuerySet[M]):
         """Return whether something must be read before the query is known."""
         return bool(self._asked.inside)
 
+    def _leads_on(self, conditions: Sequence[object]) -> bool:
+        """Return whether a condition names an attribute of a related object."""
+        raise NotImplementedError
+
     async def _narrowed(self) -> Self:
         """Return the queryset that replaces this one after that read."""
         if not self._asked.inside:
             return self
+        if self._leads_on([condition for _, condition in self._asked.inside]):
+            read_all, read = subqueries.with_subquery_values, subqueries.subquery_values
+            return cast(Self, await steps.narrowed(self, read_all, read))
         narrowed = self._asking(replace(self._asked, inside=()))
         for negated, condition in self._asked.inside:
             found = await subqueries.with_subquery_values(condition)

@@ -5,7 +5,7 @@ DynamoDB has no subqueries, so the number of values is bounded. This module must
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
 from django.db.models import Q
@@ -15,6 +15,8 @@ from dynamo_single.orm.results.state import DEFAULT_LIMIT
 
 #: Returns the values of a queryset, given the lookup's name and the queryset.
 SubqueryReader = Callable[[str, Any], list[Any]]
+#: Reads the values of a queryset, with the requests of that queryset.
+ValuesReader = Callable[[str, Any], Awaitable[list[Any]]]
 
 
 def has_subquery(conditions: Iterable[object]) -> bool:
@@ -64,9 +66,10 @@ def check(model: Any, name: str, queryset: Any) -> list[Any]:
     return []
 
 
-async def with_subquery_values(condition: Q) -> Q:
-    """Return the condition with each queryset replaced by its values."""
-    found = iter([await subquery_values(name, queryset) for name, queryset in _querysets(condition)])
+async def with_subquery_values(condition: Q, read: ValuesReader | None = None) -> Q:
+    """Return the condition with each queryset replaced by its values, which ``read`` reads."""
+    read = read or subquery_values
+    found = iter([await read(name, queryset) for name, queryset in _querysets(condition)])
     result: Q = with_subqueries_replaced(condition, lambda name, queryset: next(found))
     return result
 
@@ -85,14 +88,19 @@ async def subquery_values(name: str, queryset: Any) -> list[Any]:
 
     Raises ``TooManyMatches`` for more than 1,000 values, or more than its ``allow_in_memory(limit=...)``.
     """
-    limit = queryset._asked.in_memory or DEFAULT_LIMIT
+    steps = queryset._asked.steps
+    limit = (queryset._asked.in_memory or DEFAULT_LIMIT) if steps is None else steps.left
     source = queryset
     if queryset._asked.columns is None and queryset._computation is None:
         source = source.values_list("pk", flat=True)
     if not source.query.is_sliced:
         # The order does not matter here, and no key may support Meta.ordering.
         source = source.order_by()[: limit + 1]
+    if steps is not None:
+        source = await source._narrowed()
     found = [_single_value(row) for row in await source._read()]
+    if steps is not None:
+        steps.take(source, len(found))
     if len(found) > limit:
         raise TooManyMatches(
             f"The queryset of {queryset.model._meta.label} in {name} returns more than {limit} values. Narrow "

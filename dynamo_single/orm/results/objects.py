@@ -315,10 +315,14 @@ async def limited_matches(state: QueryState, found: Pages[Item], limit: int | No
                 yield page
                 continue
             yield page[: limit - first]
+            steps = state.asked.steps
+            allowed = limit if steps is None else steps.limit
+            beside = "" if steps is None else f" beside the {steps.held} keys of related objects"
             raise TooManyMatches(
-                f"{state.label}: more than {limit} objects match, which is as many as allow_in_memory(limit={limit}) "
-                "allows. Nothing was cut off, so there is no result. Allow more: .allow_in_memory(limit=...).",
-                limit=limit,
+                f"{state.label}: more than {limit} objects match{beside}, which is as many as "
+                f"allow_in_memory(limit={allowed}) allows. Nothing was cut off, so there is no result. Allow more: "
+                ".allow_in_memory(limit=...).",
+                limit=allowed,
             )
 
 

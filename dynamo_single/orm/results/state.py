@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from django.db.models import Model, Prefetch, Q
 from msgspec import Struct, field
@@ -63,6 +63,18 @@ def assume_complete_keys() -> Iterator[None]:
         _assumed.reset(token)
 
 
+class Steps(Protocol):
+    """The steps over relations, which ``orm.relations.steps`` defines."""
+
+    limit: int
+    held: int
+    read: list[tuple[Any, int]]
+
+    @property
+    def left(self) -> int: ...
+    def take(self, queryset: Any, found: int) -> None: ...
+
+
 class Asked(Struct, frozen=True):
     """The options of methods that Django does not have, or has for SQL only; ``QuerySet`` documents each."""
 
@@ -84,6 +96,8 @@ class Asked(Struct, frozen=True):
     in_key_order: bool = False
     #: Whether further conditions and orders on secret attributes are rejected.
     no_secrets: bool = False
+    #: What the steps over relations have read, which counts towards ``in_memory``.
+    steps: Steps | None = None
 
     @property
     def cache_limit(self) -> int | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, NoReturn
 
 from django.core.exceptions import FieldError, ValidationError
@@ -67,6 +68,33 @@ def raise_unknown(model: type[DynamoModel], error: FieldError) -> NoReturn:
         names = (field.name for field in model._meta.concrete_fields if not isinstance(field, IdentityField))
         text += f"{choices}{', '.join(sorted(names))}."
     raise UnknownField(f"{model._meta.label}: {text}") from error
+
+
+#: What follows the name of a reference in a condition on the key that the reference holds.
+_OF_KEYS = ("", "exact", "in", "isnull", "pk")
+
+
+def names_relation(model: type[DynamoModel], conditions: Iterable[object]) -> bool:
+    """Return whether a condition may be about a related object: its name is not that of an attribute alone."""
+    for condition in conditions:
+        if isinstance(condition, Q):
+            if names_relation(model, condition.children):
+                return True
+        elif isinstance(condition, tuple) and len(condition) == 2:
+            first, _, rest = str(condition[0]).partition("__")
+            plain, references = _own_names(model)
+            if first not in plain and (first not in references or rest not in _OF_KEYS):
+                return True
+    return False
+
+
+@cache
+def _own_names(model: type[DynamoModel]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names of a model's attributes, and those of its references."""
+    fields: Any = model._meta.concrete_fields
+    plain = {name for each in fields if not each.is_relation for name in (each.name, each.attname)}
+    references = [each for each in fields if each.is_relation]
+    return frozenset({"pk", *plain, *(each.attname for each in references)}), frozenset(e.name for e in references)
 
 
 def with_sorted_members(condition: object) -> Any:

@@ -121,6 +121,7 @@ REASONS: dict[str, str] = dict(
                     "orm/effects/send.py: send_block",
                     "orm/effects/copy_updates.py: _too_many",
                     "orm/reading/single.py: transactional_items",
+                    "orm/relations/steps.py: Steps.take",
                     "orm/requests/atomic_block.py: Block._check_room",
                     "orm/requests/compiler.py: compile_transaction 2",
                     "orm/results/cached_lists.py: CachedLists._items",

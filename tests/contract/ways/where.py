@@ -258,6 +258,9 @@ ROWS: dict[str, Row] = {
         of="Order",
         run="queryset.filter({})",
     ),
+    "attributes of two models": in_python(
+        "each.customer.customer_id == each.order_id", "Order", customer__name=F("order_id")
+    ),
     "reference, excluded": Row(
         ask=lambda shop: list(shop.all(shop.Order).exclude(customer__city="Rome")),
         says="customer__in=ShopCustomer.objects.filter(city=...)",

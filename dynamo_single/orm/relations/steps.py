@@ -1,0 +1,128 @@
+"""Read the steps of a queryset over relations, and replace its conditions by their keys.
+
+The number of keys that all steps hold is bounded, together with the matches of the queryset itself. This module sends
+requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, NoReturn
+
+from django.db.models import Q
+from msgspec.structs import replace
+
+from dynamo_single.exceptions import NoAccessPattern, NotSupported, TooManyMatches
+from dynamo_single.orm.relations.filters import in_steps
+from dynamo_single.orm.results.state import DEFAULT_LIMIT, Asked
+
+#: Reads the values of a queryset, given the name of the condition that it is in.
+ValuesReader = Callable[[str, Any], Awaitable[list[Any]]]
+#: Replaces each queryset in a condition by its values.
+ConditionReader = Callable[[Q, ValuesReader], Awaitable[Q]]
+
+
+class Steps:
+    """The steps of one evaluation: the querysets that were read, and how many keys each returned.
+
+    ``limit`` bounds the keys of all steps and the matches of the queryset itself together.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.held = 0
+        self.read: list[tuple[Any, int]] = []
+
+    @property
+    def left(self) -> int:
+        """How many keys and matches may still be held."""
+        return self.limit - self.held
+
+    def take(self, queryset: Any, found: int) -> None:
+        """Record a step; raise ``TooManyMatches`` if it found more than may be held."""
+        if found > self.left:
+            raise TooManyMatches(
+                f"{queryset.model._meta.label}: a step over relations finds more than {self.left} keys, and other "
+                f"steps found {self.held}. All together may be {self.limit}. Nothing was cut off, so there is no "
+                "result. Filter by more, or allow more: .allow_in_memory(limit=...).",
+                limit=self.limit,
+            )
+        self.held += found
+        self.read.append((queryset, found))
+
+
+def is_bounded(queryset: Any) -> bool:
+    """Return whether the caller has set a bound: by ``allow_in_memory()``, or by a slice."""
+    asked = queryset._asked
+    return asked.in_memory is not None or asked.steps is not None or queryset.query.high_mark is not None
+
+
+def source(asked: Asked, steps: Steps, model: Any) -> Any:
+    """Return the queryset of a step: the live objects, read as the queryset that the step belongs to."""
+    queryset = model._base_manager.order_by()
+    inner = replace(
+        queryset._asked,
+        visibility="live",
+        in_memory=steps.limit,
+        steps=steps,
+        consistent=asked.consistent,
+        allow_scan=asked.allow_scan,
+        allow_reads=asked.allow_reads,
+        no_secrets=asked.no_secrets,
+    )
+    return queryset._asking(inner)
+
+
+def checked(queryset: Any, condition: Any, *, is_negated: bool) -> Any:
+    """Return a condition in steps, to check its names and values. Sends no requests."""
+    asked = queryset._asked
+    return in_steps(queryset.model, condition, partial(source, asked, Steps(DEFAULT_LIMIT)), is_negated=is_negated)
+
+
+async def narrowed(queryset: Any, read_all: ConditionReader, read: ValuesReader) -> Any:
+    """Return the queryset with the keys of its steps as conditions.
+
+    ``read`` reads the keys of a queryset, and ``read_all`` replaces each queryset in a condition by its keys. Sends
+    the requests of each step. Raises ``NotSupported`` without a bound, and ``TooManyMatches`` above it.
+    """
+    asked = queryset._asked
+    if not is_bounded(queryset):
+        _refuse(queryset)
+    steps = asked.steps or Steps(asked.in_memory or DEFAULT_LIMIT)
+    result = queryset._asking(replace(asked, inside=(), steps=steps))
+    values = partial(_values, result, read)
+    for is_negated, condition in asked.inside:
+        found = in_steps(queryset.model, condition, partial(source, asked, steps), is_negated=is_negated)
+        found = await read_all(found, values)
+        result.query.add_q(~found if is_negated else found)
+    if asked.in_memory is not None:
+        result._asked = replace(result._asked, in_memory=steps.left)
+    return result
+
+
+async def _values(outer: Any, read: ValuesReader, name: str, queryset: Any) -> list[Any]:
+    """Return the keys of a step; if no key supports it, the possible keys of the outer objects are read first."""
+    try:
+        return await read(name, queryset)
+    except NoAccessPattern:
+        if queryset._asked.steps is None:
+            raise
+        whole = outer._chain()
+        whole.query.clear_limits()
+        known = await read(name, whole.order_by().values_list(name.removesuffix("__in"), flat=True))
+        (column,) = queryset._asked.columns.names
+        return await read(name, queryset.filter(**{f"{column}__in": known}))
+
+
+def _refuse(queryset: Any) -> NoReturn:
+    """Raise the error of Django's own query, which names the steps as queries."""
+    plain = queryset._asking(replace(queryset._asked, inside=()))
+    why = f"{queryset.model._meta.label} cannot be filtered by related objects: DynamoDB has no joins."
+    try:
+        for is_negated, condition in queryset._asked.inside:
+            plain._add_as_django(~condition if is_negated else condition)
+        plain._plan()
+    except NotSupported as error:
+        why = str(error)
+    raise NotSupported(f"{why} Or call .allow_in_memory(limit={DEFAULT_LIMIT}), which reads the related objects first.")

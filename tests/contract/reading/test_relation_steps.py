@@ -1,0 +1,177 @@
+"""What the steps of a query over relations cost, hold and see."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from dynamo_single import models, transactions
+from dynamo_single.exceptions import (
+    DisallowedLookup,
+    NoAccessPattern,
+    NotSupported,
+    PendingWrite,
+    TooManyMatches,
+    UnknownField,
+)
+from dynamo_single.table import Table
+from dynamo_single.testing import assert_requests
+from tests.unit.declaring import declare, forgotten
+
+
+@pytest.fixture
+def zoo(table: Table) -> Iterator[Any]:
+    """Two houses with animals, by house and by kind; one house is heated."""
+    with forgotten():
+        house = declare(
+            "House",
+            ("HOUSE#{house_id}", "#METADATA"),
+            {"listed": models.IndexKey("gs1", "HOUSE", "{name}")},
+            bases=(models.SoftDeleteModel,),
+            house_id=models.UnicodeAttribute(),
+            name=models.UnicodeAttribute(),
+            is_heated=models.BooleanAttribute(default=False),
+            code=models.UnicodeAttribute(null=True, secret=True),
+            pin=models.EncryptedAttribute(null=True)
+            if hasattr(models, "EncryptedAttribute")
+            else models.UnicodeAttribute(null=True),
+        )
+        animal = declare(
+            "Animal",
+            ("HOUSE#{house_id}", "ANIMAL#{animal_id}"),
+            {"by_kind": models.IndexKey("gs2", "ANIMAL#{kind}", "{animal_id}")},
+            bases=(models.SoftDeleteModel,),
+            house=models.ReferenceAttribute(house, on_delete=models.CASCADE, related_name="animals"),
+            animal_id=models.UnicodeAttribute(),
+            kind=models.UnicodeAttribute(),
+            gone=models.TTLAttribute(null=True),
+        )
+        for name, is_heated in (("North", False), ("South", True)):
+            house.objects.create(house_id=name[0], name=name, is_heated=is_heated, code="swordfish")
+        for number, (place, kind) in enumerate((("N", "owl"), ("N", "fox"), ("S", "owl"), ("S", "newt"))):
+            animal.objects.create(house_id=place, animal_id=str(number), kind=kind)
+        yield SimpleNamespace(house=house, animal=animal)
+
+
+def houses(zoo: Any, **conditions: Any) -> list[str]:
+    return sorted(each.pk for each in zoo.house.objects.allow_in_memory().filter(**conditions))
+
+
+def test_each_side_is_read_by_a_key(zoo: Any) -> None:
+    with assert_requests(["Query", "BatchGetItem"]):
+        assert houses(zoo, animals__kind="owl") == ["N", "S"]
+
+
+def test_reference_is_followed_by_the_key_of_the_objects(zoo: Any) -> None:
+    with assert_requests(["Query", "Query"]):
+        found = zoo.animal.objects.allow_in_memory().filter(house__name="North")
+        assert sorted(each.kind for each in found) == ["fox", "owl"]
+
+
+def test_unbounded_query_names_both_ways_out(zoo: Any) -> None:
+    with assert_requests([]), pytest.raises(NotSupported, match=r"Query Animal first: .*allow_in_memory\(limit=1000\)"):
+        list(zoo.house.objects.filter(animals__kind="owl"))
+
+
+def test_slice_bounds_a_query_over_relations(zoo: Any) -> None:
+    assert [each.pk for each in zoo.house.objects.filter(animals__kind="newt")[:5]] == ["S"]
+
+
+def test_steps_and_matches_share_one_limit(zoo: Any) -> None:
+    query = zoo.animal.objects.filter(house__name="South").order_by("kind")
+    assert len(query.allow_in_memory(3)) == 2
+    with pytest.raises(TooManyMatches, match=r"1 keys of related objects.*allow_in_memory\(limit=2\)"):
+        list(query.allow_in_memory(2))
+
+
+def test_step_over_the_limit_says_how_many(zoo: Any) -> None:
+    with pytest.raises(TooManyMatches, match="finds more than 1 keys, and other steps found 0"):
+        list(zoo.house.objects.allow_in_memory(1).filter(animals__kind="owl"))
+
+
+def test_explain_describes_each_step(zoo: Any) -> None:
+    text = zoo.house.objects.allow_in_memory().filter(animals__kind="owl").explain()
+    step, last = text.split("catalog.House: ")
+    assert "catalog.Animal: filter(kind='owl')" in step
+    assert "found     2 keys" in step
+    assert "BatchGetItem on primary" in last
+
+
+def test_condition_without_a_key_reads_the_outer_objects_first(zoo: Any) -> None:
+    """No key lists all animals, but each house's own."""
+    with assert_requests(["Query", "BatchGetItem", "GetItem"]):
+        assert houses(zoo, animals__animal_id="3") == ["S"]
+
+
+def test_child_in_the_trash_meets_no_condition(zoo: Any) -> None:
+    zoo.animal.objects.get(house="S", animal_id="2").delete()
+    assert houses(zoo, animals__kind="owl") == ["N"]
+
+
+def test_parent_in_the_trash_meets_no_condition(zoo: Any) -> None:
+    zoo.house.objects.get(pk="S").delete()
+    found = zoo.animal.objects.allow_in_memory().filter(kind="owl", house__is_heated=True)
+    assert list(found) == []
+
+
+def test_expired_child_meets_no_condition(zoo: Any) -> None:
+    animal = zoo.animal.objects.get(house="S", animal_id="2")
+    animal.gone = timezone.now() - timedelta(days=1)
+    animal.save()
+    assert houses(zoo, animals__kind="owl") == ["N"]
+
+
+def test_consistent_query_reads_no_step_by_an_index(zoo: Any) -> None:
+    with pytest.raises(NoAccessPattern):
+        list(zoo.house.objects.consistent().allow_in_memory().filter(animals__kind="owl"))
+
+
+def test_pending_child_is_an_error_in_a_block(zoo: Any) -> None:
+    with transactions.atomic():
+        zoo.animal.objects.create(house_id="N", animal_id="9", kind="newt")
+        with pytest.raises(PendingWrite):
+            houses(zoo, animals__kind="newt")
+
+
+@pytest.mark.parametrize("name", ["house__code", "house__code__startswith"])
+def test_secret_of_another_model_is_no_condition(zoo: Any, name: str) -> None:
+    with assert_requests([]), pytest.raises(DisallowedLookup):
+        list(zoo.animal.objects.allow_in_memory().without_secrets().filter(**{name: "swordfish"}))
+
+
+def test_value_of_a_secret_is_in_no_explanation(zoo: Any) -> None:
+    text = zoo.animal.objects.allow_in_memory().filter(house__code="swordfish", kind="owl").explain()
+    assert "swordfish" not in text
+
+
+def test_update_changes_what_a_relation_finds(zoo: Any) -> None:
+    assert zoo.house.objects.allow_in_memory().filter(animals__kind="newt").update(name="Warm") == 1
+    assert zoo.house.objects.get(pk="S").name == "Warm"
+
+
+def test_deletion_finds_objects_over_a_relation(zoo: Any) -> None:
+    zoo.animal.objects.allow_in_memory().filter(kind="owl", house__name="South").delete()
+    assert houses(zoo, animals__kind="owl") == ["N"]
+
+
+def test_steps_are_read_in_an_event_loop(zoo: Any) -> None:
+    async def found() -> list[str]:
+        return [each.pk async for each in zoo.house.objects.allow_in_memory().filter(animals__kind="newt")]
+
+    assert asyncio.run(found()) == ["S"]
+
+
+def test_count_and_exists_follow_relations(zoo: Any) -> None:
+    query = zoo.house.objects.allow_in_memory().filter(animals__kind="owl")
+    assert (query.count(), query.exists(), query.filter(animals__kind="newt").count()) == (2, True, 1)
+
+
+def test_unknown_attribute_of_another_model_is_reported_at_once(zoo: Any) -> None:
+    with pytest.raises(UnknownField, match=r"catalog\.Animal: Cannot resolve keyword 'colour'"):
+        zoo.house.objects.filter(animals__colour="red")
