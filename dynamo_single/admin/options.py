@@ -33,7 +33,6 @@ from dynamo_single.admin.inlines import InlinesMixin, children_of
 from dynamo_single.admin.lists import in_memory, search, unsupported_page
 from dynamo_single.admin.lists.changelist import KeyChangeList
 from dynamo_single.admin.lists.filters import shows_trash
-from dynamo_single.admin.lists.scanning import is_fetched_in_advance, without_place
 from dynamo_single.admin.lists.stepwise import KeyPaginator
 from dynamo_single.admin.references import ReferencesMixin
 from dynamo_single.admin.secrets import SecretsMixin, site_secrets, without_secrets
@@ -174,18 +173,10 @@ class DynamoModelAdmin(
         given: Any = kwargs.get("formset")
         return super().get_changelist_formset(request, **{**kwargs, "formset": in_lists_order(given)})
 
-    def get_preserved_filters(self, request: HttpRequest) -> str:
-        """Return Django's parameters to return to the list with; a scan of the list is not begun again."""
-        return without_place(super().get_preserved_filters(request))
-
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
-        """Show the list, or a page with the reason if no key supports it.
-
-        A browser that fetches a step of a scan in advance gets a 503 without a request to DynamoDB. It fetches the step
-        again if the user follows the link.
-        """
-        if is_fetched_in_advance(request):
-            return HttpResponse(status=503, headers={"Cache-Control": "no-store"})
+        """Show the list, or a page with the reason if no key supports it."""
+        if (response := unsupported_page.early_response(self, request)) is not None:
+            return response
         in_memory.share_rows(request)
         try:
             response = super().changelist_view(request, extra_context)

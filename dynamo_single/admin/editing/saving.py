@@ -34,6 +34,7 @@ from dynamo_single.admin.errors import (
     refused_form,
     user_message,
 )
+from dynamo_single.admin.lists.scanning import without_place
 from dynamo_single.admin.references import in_key_order
 from dynamo_single.admin.secrets import Masks, site_secrets
 from dynamo_single.admin.types import AdminMixin
@@ -210,6 +211,10 @@ class RedirectMixin(AdminMixin):
     A user who came from a filtered list that a key supports returns to it. Sends no request, except for a GetItem for
     an object that was moved to the trash.
     """
+
+    def get_preserved_filters(self, request: HttpRequest) -> str:
+        """Return the parameters of the list that Django returns to, without the position of a scan."""
+        return without_place(super().get_preserved_filters(request))
 
     def response_post_save_add(self, request: HttpRequest, obj: Any) -> HttpResponseRedirect:
         """Return Django's redirect, or one to the object's page."""

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from dynamo_single.admin import secrets
 from dynamo_single.admin.errors import is_developer
-from dynamo_single.admin.lists import in_memory, key_advice, search, stepwise
+from dynamo_single.admin.lists import in_memory, key_advice, search, stepwise, tenants
 from dynamo_single.admin.lists.filters import facet_counter, row_lookup
 from dynamo_single.admin.lists.scanning import ORDER_VAR, ScanningChangeList
 from dynamo_single.admin.references import is_exact, is_served_by_keys
@@ -66,6 +66,9 @@ class KeyChangeList(ScanningChangeList):
                 self._ask_filters(request)
         self._describe(request)
         hide_in_list(self, request)
+        self.tenant = tenants.tenant_of(self.model_admin)
+        if self.tenant is not None and self.progress is None:
+            tenants.remember(request, self.model_admin, self.tenant)
         if self.offer_scans(request):
             self.params[stepwise.SCAN_VAR] = stepwise.sign_offer(request)  # for the form of the search
 
@@ -141,12 +144,13 @@ class KeyChangeList(ScanningChangeList):
         return secrets.without_secrets(self.model_admin, super().get_ordering(request, queryset))
 
     def _leave_out_order(self) -> None:
-        """Keep the order of the key, and name the order that no key supports: the columns, or that of the admin."""
+        """Keep the order of the key, and name the order that no key supports: the columns, or the default order."""
         chosen, admin = self.params.pop(ORDER_VAR, None), self.model_admin
         self.filter_params.pop(ORDER_VAR, None)
         if not chosen:
-            ordering = super().get_ordering(self.request, self.root_queryset)
-            self._leave_out(_("its default order"), key_advice.ordering(*secrets.without_secrets(admin, ordering)))
+            ordering = secrets.without_secrets(admin, super().get_ordering(self.request, self.root_queryset))
+            if ordering:
+                self._leave_out(_("its default order"), key_advice.ordering(*ordering))
             return
         numbers = [int(number) for each in chosen.split(".") if (number := each.rpartition("-")[2]).isdecimal()]
         for name in dict.fromkeys(self.list_display[number] for number in numbers if number < len(self.list_display)):
@@ -208,12 +212,13 @@ class KeyChangeList(ScanningChangeList):
                 raise
             self._read_by_keys(request)
         except NoAccessPattern:
-            if not self.scan_budget or not (self.query or self.get_filters_params()):
+            is_narrowed = self.query or self.get_filters_params()
+            if not self.scan_budget or not is_narrowed or tenants.tenant_of(self.model_admin):
                 raise
             self.look_through(stepwise.ScanProgress())
 
     def _read_by_keys(self, request: HttpRequest) -> None:
-        """Read a page of a large list. If no key supports it, or keys find nothing, read the first step of a scan."""
+        """Read a page of a large list, or the first step of a scan if keys do not support it or find a row."""
         held = in_memory.disable(request), self.queryset, self.root_queryset
         self.is_complete = not self.query
         try:

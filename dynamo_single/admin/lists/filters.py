@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.admin import (
@@ -126,25 +126,33 @@ def counts_by_subquery(spec: FieldListFilter) -> bool:
     )
 
 
+def listed_choices(
+    field: Any, request: HttpRequest, model_admin: Any, ordering: Iterable[object], limit: int
+) -> list[tuple[Any, str]]:
+    """Return the keys and names of up to ``limit`` objects that a reference may have and the user may see.
+
+    Sends a Query for each megabyte. Returns an empty list if no key lists the objects, or there are more.
+    """
+    model = field.remote_field.model
+    own = narrowed_queryset(model_admin.admin_site, request, model)
+    queryset = model._default_manager.all() if own is None else own
+    listed, is_listed = in_key_order(queryset.order_by(*ordering))
+    if not is_listed:
+        return []
+    found = list(listed[: limit + 1])
+    if len(found) > limit:
+        return []
+    seen = [each for each in found if may_view(model_admin.admin_site, request, each)]
+    return [(getattr(each, field.target_field.attname), str(each)) for each in seen]
+
+
 class ReferenceListFilter(RelatedFieldListFilter):
     """Filter by the objects of a reference, if a key lists them and the list's bound is not exceeded."""
 
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
         """Return the objects that the user may see: one Query. There are none without a key, or past the bound."""
-        model = field.remote_field.model
-        own = narrowed_queryset(model_admin.admin_site, request, model)
-        queryset = model._default_manager.all() if own is None else own
-        ordered = queryset.order_by(*self.field_admin_ordering(field, request, model_admin))
-        listed, is_listed = in_key_order(ordered)
-        if not is_listed:
-            return []
-        limit = in_memory.limit_of(model_admin)
-        found = list(listed[: limit + 1])
-        attribute = field.target_field.attname
-        if len(found) > limit:
-            return []
-        seen = [each for each in found if may_view(model_admin.admin_site, request, each)]
-        return [(getattr(each, attribute), str(each)) for each in seen]
+        ordering = self.field_admin_ordering(field, request, model_admin)
+        return listed_choices(field, request, model_admin, ordering, in_memory.limit_of(model_admin))
 
     def get_facet_queryset(self, changelist: ChangeList) -> dict[str, int]:
         """Count the rows that refer to each object, and those without a reference."""

@@ -1,4 +1,4 @@
-"""The part of the list page that scans a large list: when it begins, what its links contain, and what it shows."""
+"""The part of the list page that scans a large list: its beginning, its links and its progress."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def without_place(preserved: str) -> str:
 class ScanningChangeList(types.KeyChangeList):
     """A list that is scanned step by step if keys do not support its filters or its search.
 
-    The links of a large list contain a position that is signed for the user, so that a scan that they lead to continues
-    by itself. Without a position in the address, the page reads one step and waits for a click.
+    The links of a large list contain a position, which is signed for the user. A scan that begins at such a link
+    continues by itself. Without a position in the address, the page reads one step and waits for a click.
     """
 
     request: HttpRequest

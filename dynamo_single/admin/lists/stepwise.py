@@ -67,7 +67,7 @@ def sign_progress(request: HttpRequest, progress: ScanProgress | None = None) ->
 
 
 def sign_offer(request: HttpRequest) -> str:
-    """Return a position for links of a large list: where keys do not support the link's list, a scan begins there."""
+    """Return a position for links of a large list: a scan begins there if keys do not support the list."""
     return signing.dumps([], salt=_salt(request))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from http import HTTPStatus
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin.options import IS_POPUP_VAR, TO_FIELD_VAR
 from django.contrib.admin.views.main import ERROR_FLAG
-from django.http import HttpRequest, HttpResponseRedirect
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils.html import format_html
@@ -16,8 +18,9 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
 from dynamo_single.admin.errors import is_developer
-from dynamo_single.admin.lists import in_memory, stepwise
+from dynamo_single.admin.lists import in_memory, stepwise, tenants
 from dynamo_single.admin.lists.changelist import CURSOR_VAR, KeyChangeList
+from dynamo_single.admin.lists.scanning import is_fetched_in_advance
 from dynamo_single.admin.types import DynamoModelAdmin
 from dynamo_single.exceptions import KeyNotFilled, NoAccessPattern, TooManyMatches, TooManyReads
 from dynamo_single.orm.schema.keys.secret_values import hide
@@ -51,6 +54,9 @@ def refused_page(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exc
     logger.warning("The list %s cannot be shown: %s", hide(request.get_full_path()), message)
     if _is_bad_address(request, error):
         return _back_to_list(request, message)
+    tenant = tenants.tenant_of(model_admin) if _is_unlisted(error) and request.method == "GET" else None
+    if tenant is not None and tenant.parameter not in request.GET:
+        return tenants.choose(request, model_admin, tenant, _scan_link(model_admin, request, error))
     request.current_app = model_admin.admin_site.name
     context = {
         **model_admin.admin_site.each_context(request),
@@ -64,6 +70,25 @@ def refused_page(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exc
         "scan_budget": stepwise.scan_budget(model_admin),
     }
     return TemplateResponse(request, "dynamo_single/admin/unanswered.html", context, status=400)
+
+
+def early_response(model_admin: DynamoModelAdmin, request: HttpRequest) -> HttpResponseBase | None:
+    """Return a response without the list, or ``None``: a 503 to a step in advance, or the page to choose a tenant.
+
+    A browser that fetches a step of a scan in advance fetches it again if the user follows the link.
+    """
+    if is_fetched_in_advance(request):
+        return HttpResponse(status=HTTPStatus.SERVICE_UNAVAILABLE, headers={"Cache-Control": "no-store"})
+    if tenants.CHOOSE_VAR not in request.GET:
+        return None
+    if not model_admin.has_view_or_change_permission(request):
+        raise PermissionDenied
+    tenant = tenants.tenant_of(model_admin)
+    return HttpResponseRedirect(request.path) if tenant is None else tenants.choose(request, model_admin, tenant, "")
+
+
+def _is_unlisted(error: Exception) -> bool:
+    return isinstance(error, NoAccessPattern) and not isinstance(error, KeyNotFilled)
 
 
 def _is_bad_address(request: HttpRequest, error: Exception) -> bool:
