@@ -27,7 +27,7 @@ define beside_checks
 	rm $$said; exit $$status
 endef
 
-.PHONY: help run test test-fast test-browser test-deep test-migrations test-transports test-versions test-wheel test-packages test-django screenshots docs site bench bench-full bench-partition bench-shards bench-walks bench-tests bench-backfill bench-cpu check lint format install install-dev
+.PHONY: help run test test-fast test-browser test-deep test-migrations test-transports test-versions test-wheel test-packages test-helpdesk test-django screenshots docs site bench bench-full bench-partition bench-shards bench-walks bench-tests bench-backfill bench-cpu check lint format install install-dev
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -70,6 +70,9 @@ test-wheel: node_modules/installed ## build the sdist and the wheel, and test th
 
 test-packages: .venv-packages/installed node_modules/installed ## run the tests with the packages that projects add, in an environment of its own (tests/packages)
 	@DJANGO_SETTINGS_MODULE=tests.packages.settings .venv-packages/bin/pytest -q -n 0 -o python_files="package_*.py" -W default tests/packages $(ARGS)
+
+test-helpdesk: install-dev ## test the help desk, a project built from the documentation (tests/helpdesk)
+	@$(BIN)/pytest -q tests/helpdesk $(ARGS)
 
 test-django: node_modules/installed ## run Django's own tests against our models, on every supported Django (ARGS="--write lookup")
 	@$(PYTHON) -m tests.upstream.releases $(ARGS)

@@ -1,0 +1,1 @@
+"""Organizations with their members, tickets and comments."""

@@ -1,0 +1,1 @@
+"""The tests of the help desk: ``manage.py test``."""
