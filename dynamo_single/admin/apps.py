@@ -20,6 +20,8 @@ class DynamoAdminConfig(AdminConfig):
 
         if history.is_in_dynamodb():
             from dynamo_single.admin import log  # noqa: F401 - registers the model
+        from dynamo_single.admin.viewing import table_samples  # noqa: F401 - registers the model
+
         super().ready()
         checks.register(check_registered, checks.Tags.admin)
 

@@ -150,7 +150,13 @@ def paths(signed_in: Page, admin: Any) -> list[str]:
         *("dynamodb/jobs/", f"dynamodb/jobs/{job.job_id}/"),
         *("dynamodb/table/", "dynamodb/table/?pk=COMPANY%23acme", "dynamodb/table/?begins=COMP"),
         "dynamodb/item/?pk=COMPANY%23acme&sk=PEOPLE%23ann",
-        *("dynamodb/patterns/", "dynamodb/health/?check=", "dynamodb/log/", "directory/person/add/"),
+        *(
+            "dynamodb/pictures/",
+            "dynamodb/patterns/",
+            "dynamodb/health/?check=",
+            "dynamodb/log/",
+            "directory/person/add/",
+        ),
     ]
 
 

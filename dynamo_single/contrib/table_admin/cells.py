@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from django.utils import timezone
-from django.utils.formats import localize
 from msgspec import Struct
 
 from dynamo_single.contrib.table_admin.item_view import short
@@ -28,9 +26,9 @@ _OWN: Final = frozenset({names.CREATED_AT, names.CREATED_BY, names.UPDATED_AT, n
 
 
 class Cell(Struct, frozen=True):
-    """A value as it is shown, and as it is stored if that differs."""
+    """A value as a template shows it, and as it is stored."""
 
-    text: str = ""
+    text: object = ""
     stored: str = ""
 
 
@@ -53,11 +51,8 @@ def cell(model: Any, name: str, value: StoredValue) -> Cell:
     stored = short(value)
     found = _typed(model, name, value)
     if isinstance(found, datetime):
-        try:
-            text = localize(timezone.localtime(found) if found.tzinfo else found)
-        except (OverflowError, ValueError):  # a year that a time zone moves out of range
-            return Cell(stored)
-        return Cell(str(text), stored)
+        # A template localizes it, unless a time zone moves it out of Python's years.
+        return Cell(found if 1 < found.year < 9999 else str(found), stored)
     return Cell(str(found), stored) if isinstance(found, timedelta) else Cell(stored)
 
 

@@ -67,6 +67,16 @@ def key_text(alias: str, name: str, text: str) -> str:
         raise Wrong(_("This key is a number.")) from error
 
 
+def check_text(text: str, limit: int) -> None:
+    """Raise ``Wrong`` for a string that no key can contain (AWS developer guide, "Quotas in Amazon DynamoDB")."""
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        size = limit + 1
+    if size > limit:
+        raise Wrong(_("This is too long for a key, or contains characters that keys do not have."))
+
+
 def stored_item(alias: str, item: Mapping[str, Any], keys: Iterable[tuple[str | None, str, str]]) -> dict[str, Any]:
     """Return an item with masked keys by the table's own names: the keys first, then the attributes of ``item``."""
     shape = table_settings(alias).shape

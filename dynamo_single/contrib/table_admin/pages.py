@@ -7,13 +7,15 @@ from django.utils.translation import gettext as _
 
 from dynamo_single.admin.sites import DynamoAdminSite
 from dynamo_single.admin.viewing.pages import Listed
-from dynamo_single.contrib.table_admin import health, patterns, table_page, views
+from dynamo_single.contrib.table_admin import health, patterns, views
+from dynamo_single.contrib.table_admin.explorer import table_page
+from dynamo_single.contrib.table_admin.pictures import page
 from dynamo_single.contrib.table_admin.visible_items import HEALTH, PATTERNS, TABLE
 
 
 def urls(site: DynamoAdminSite) -> list[URLPattern]:
     """Return the addresses of all pages."""
-    return [*table_page.urls(site), *views.urls(site), *patterns.urls(site), *health.urls(site)]
+    return [*table_page.urls(site), *views.urls(site), *patterns.urls(site), *page.urls(site), *health.urls(site)]
 
 
 def listed() -> list[Listed]:
@@ -21,5 +23,6 @@ def listed() -> list[Listed]:
     return [
         (_("Table"), "dynamodb_table", TABLE),
         (_("Access patterns"), "dynamodb_patterns", PATTERNS),
+        (_("Pictures"), "dynamodb_pictures", TABLE),
         (_("Health"), "dynamodb_health", HEALTH),
     ]

@@ -1,4 +1,4 @@
-"""The page of a single item with its keys and related items, and what the pages of the table share."""
+"""The page of a single item with its keys and related items, and the common functions of the table's pages."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ from dynamo_single.admin.viewing.pages import Wrong, allows, guarded, in_words
 from dynamo_single.admin.viewing.rules import may_view_model, sees_all, sees_whole_table
 from dynamo_single.conf import table_settings
 from dynamo_single.contrib.table_admin import table_reads, visible_items
-from dynamo_single.contrib.table_admin.asked import check_text
 from dynamo_single.contrib.table_admin.cells import cell
 from dynamo_single.contrib.table_admin.item_view import Link, ShownItem, ShownKey, links_of, places_of, shown
-from dynamo_single.contrib.table_admin.own_names import index_name, key_names, shown_text, stored_names
+from dynamo_single.contrib.table_admin.own_names import check_text, index_name, key_names, shown_text, stored_names
 from dynamo_single.contrib.table_admin.visible_items import alias_of
 from dynamo_single.costs import Costs, measure_requests
 from dynamo_single.orm.items.encode import stored_key

@@ -74,6 +74,8 @@ SENT: dict[str, list[str]] = {
     "app_list": [],
     "dynamodb_table": ["Query"],
     "dynamodb_item": READ,
+    "dynamodb_table_download": ["Query"],
+    "dynamodb_pictures": READ,
     "dynamodb_patterns": [],
     "dynamodb_patterns_svg": [],
     "dynamodb_health": ["DescribeTable", "DescribeTimeToLive", "GetItem"],
@@ -115,6 +117,7 @@ FORMS = {"logout", *(f"{model}_restore" for model in OF_MODELS if model.startswi
 ASKED = {
     "autocomplete": "?app_label=directory&model_name=person&field_name=company&term=A",
     "dynamodb_table": "?pk=COMPANY%23c",
+    "dynamodb_table_download": "?pk=COMPANY%23c",
     "dynamodb_item": "?pk=COMPANY%23c&sk=%23METADATA",
 }
 #: What is answered otherwise than with 200: nobody who is logged in needs the login, and there is no SQL.

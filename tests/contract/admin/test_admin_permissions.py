@@ -163,6 +163,8 @@ THINGS: Mapping[str, Callable[[Pages, World], bool]] = {
     "table": opens("dynamodb/table/"),
     "partition": opens("dynamodb/table/?pk=COMPANY%23{live}"),
     "beginnings": opens("dynamodb/table/?begins=COMPANY"),
+    "pictures": opens("dynamodb/pictures/"),
+    "download": opens("dynamodb/table/download/?pk=COMPANY%23{live}"),
     "patterns": opens("dynamodb/patterns/"),
     "picture": opens("dynamodb/patterns.svg"),
     "health": opens("dynamodb/health/"),
@@ -199,7 +201,7 @@ OPENED: Mapping[str, set[str]] = {
     "directory.hard_delete_company": {"question for good", "purges", "job purges", "jobs"},
     "directory.view_person": {"app"},
     "directory.change_person": {"app"},
-    "dynamo_single.view_table": {"table", "partition", "beginnings", "item"},
+    "dynamo_single.view_table": {"table", "partition", "beginnings", "item", "download", "pictures"},
     "dynamo_single.view_logentry": {"log"},
     "dynamo_single.view_access_patterns": {"patterns", "picture"},
     "dynamo_single.view_health": {"health", "check"},
@@ -218,7 +220,14 @@ def test_no_page_of_the_site_is_left_out() -> None:
     """A page that is added is tried above, or below by whoever may log in."""
     tried = {"index", "login", "logout", "password_change", "password_change_done", "jsi18n", "view_on_site"}
     tried |= {"autocomplete", "app_list", "dynamodb_table", "dynamodb_item", "dynamodb_patterns", "dynamodb_log"}
-    tried |= {"dynamodb_patterns_svg", "dynamodb_health", "dynamodb_job", "dynamodb_jobs"}
+    tried |= {
+        "dynamodb_pictures",
+        "dynamodb_table_download",
+        "dynamodb_patterns_svg",
+        "dynamodb_health",
+        "dynamodb_job",
+        "dynamodb_jobs",
+    }
     assert {each.name for each in admin.site.get_urls() if getattr(each, "name", None)} == tried
     tried = {f"directory_company_{page}" for page in ("changelist", "add", "change", "delete", "history", "restore")}
     assert {each.name for each in admin.site.get_model_admin(Company).get_urls() if each.name} == tried
@@ -240,7 +249,18 @@ def everything(world: World) -> list[str]:
     """The addresses of all pages."""
     paths = ["", "password_change/", "jsi18n/", "directory/", COMPANY, f"{COMPANY}add/", AUTOCOMPLETE]
     paths += [f"{COMPANY}{world.live.pk}/{page}/" for page in ("change", "delete", "history", "restore")]
-    paths += [f"dynamodb/{page}" for page in ("table/", "item/?pk=a&sk=b", "patterns/", "patterns.svg", "health/")]
+    paths += [
+        f"dynamodb/{page}"
+        for page in (
+            "table/",
+            "table/download/?pk=a",
+            "pictures/",
+            "item/?pk=a&sk=b",
+            "patterns/",
+            "patterns.svg",
+            "health/",
+        )
+    ]
     return [*paths, "dynamodb/jobs/", "dynamodb/jobs/x/", "r/1/x/"]
 
 

@@ -91,7 +91,13 @@ PAGES: Mapping[str, Callable[[World], Any]] = {
             *("dynamodb/table/", "dynamodb/table/?pk=COMPANY%23{live}", "dynamodb/table/?pk=NONE", "password_change/"),
             *("dynamodb/table/?begins=COMPANY", "dynamodb/item/?pk=SOME&sk=ITEM"),
             *("dynamodb/item/?pk=COMPANY%23{live}&sk=%23METADATA", "dynamodb/table/?alias=none", "dynamodb/log/"),
-            *("dynamodb/patterns/", "dynamodb/patterns.svg", "dynamodb/health/", "dynamodb/health/?check="),
+            *(
+                "dynamodb/pictures/",
+                "dynamodb/patterns/",
+                "dynamodb/patterns.svg",
+                "dynamodb/health/",
+                "dynamodb/health/?check=",
+            ),
             *("dynamodb/log/?user=admin", "dynamodb/log/?day=2024-05-01", f"{COMPANY}?stock__x=1"),
         )
     },

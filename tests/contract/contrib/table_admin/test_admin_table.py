@@ -328,5 +328,5 @@ def test_a_place_in_one_list_is_none_in_another(pages: Pages, acme: Any, monkeyp
 def test_the_pages_have_ids_on_the_index_that_are_of_no_language(pages: Pages) -> None:
     """An id with a space in it would be two."""
     found = re.findall(r'id="(dynamodb-[^"]*)"', pages.get("").content.decode())
-    names = ("health", "jobs", "log", "patterns", "table")
+    names = ("health", "jobs", "log", "patterns", "pictures", "table")
     assert sorted({*found}) == [f"dynamodb-{name}" for name in names]

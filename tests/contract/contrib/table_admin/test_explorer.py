@@ -18,7 +18,8 @@ from django.urls import clear_url_caches, path
 
 from dynamo_single import models
 from dynamo_single.admin import DynamoAdminSite
-from dynamo_single.contrib.table_admin import downloads, table_reads
+from dynamo_single.contrib.table_admin import table_reads
+from dynamo_single.contrib.table_admin.explorer import downloads
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import setup_table
 from project.directory.models import Company, Person

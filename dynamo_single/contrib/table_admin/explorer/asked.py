@@ -6,18 +6,17 @@ This module sends no requests.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal
+from typing import Any, Final, Literal
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from msgspec import Struct
 
 from dynamo_single.admin.viewing.pages import Wrong
-from dynamo_single.contrib.table_admin.item_filters import Filter, filters_of
-from dynamo_single.contrib.table_admin.own_names import key_names, key_text
+from dynamo_single.contrib.table_admin.explorer.item_filters import Filter, filters_of
+from dynamo_single.contrib.table_admin.own_names import check_text, key_names, key_text
 from dynamo_single.contrib.table_admin.visible_items import alias_of
 from dynamo_single.orm.plan.plan import KeyCondition, SortOperator
 from dynamo_single.table.request import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
@@ -36,7 +35,7 @@ OPERATORS: Final[Mapping[str, SortOperator]] = {
     "begins": "begins_with",
 }
 #: The same in the user's language.
-OPERATOR_LABELS: Final[Mapping[str, str | Promise]] = {
+OPERATOR_LABELS: Final[Mapping[str, Any]] = {
     "eq": "=",
     "lt": "<",
     "le": "≤",
@@ -142,13 +141,3 @@ def check_order(operands: Sequence[str]) -> None:
     first, last = (text.encode() for text in operands)
     if first > last:
         raise Mistaken(_("The range ends before it begins. Exchange the two values."))
-
-
-def check_text(text: str, limit: int) -> None:
-    """Raise ``Wrong`` for a string that no key can contain (AWS developer guide, "Quotas in Amazon DynamoDB")."""
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError:
-        size = limit + 1
-    if size > limit:
-        raise Wrong(_("This is too long for a key, or contains characters that keys do not have."))

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from dynamo_single.admin.secrets import Masks
 from dynamo_single.admin.viewing.rules import may_view_model
-from dynamo_single.contrib.table_admin.asked import Asked, Mistaken, check_order
+from dynamo_single.contrib.table_admin.explorer.asked import Asked, Mistaken, check_order
 from dynamo_single.exceptions import EmptyKeyPart, InvalidValue
 from dynamo_single.orm.conditions import lowering
 from dynamo_single.orm.conditions.terms import Compare

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from django.http import HttpRequest
 from django.utils.dateparse import parse_date, parse_datetime
-from django.utils.functional import Promise
 from django.utils.timezone import get_current_timezone, is_naive
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -37,7 +36,7 @@ _ORDERS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "ge": ge,
 }
 #: The comparisons in the user's language, by their names in the address.
-LABELS: Final[Mapping[str, str | Promise]] = {
+LABELS: Final[Mapping[str, Any]] = {
     "eq": "=",
     "ne": "≠",
     "lt": "<",

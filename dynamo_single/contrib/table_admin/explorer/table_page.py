@@ -16,11 +16,12 @@ from msgspec import Struct
 from dynamo_single.admin.sites import DynamoAdminSite
 from dynamo_single.admin.viewing.pages import Wrong, guarded
 from dynamo_single.conf import aliases
-from dynamo_single.contrib.table_admin import downloads, item_filters, table_reads, views, visible_items
-from dynamo_single.contrib.table_admin.asked import OPERATOR_LABELS, Asked, Mistaken
+from dynamo_single.contrib.table_admin import table_reads, views, visible_items
 from dynamo_single.contrib.table_admin.cells import Cell, cells_of, columns_of, moment_of
+from dynamo_single.contrib.table_admin.explorer import downloads, item_filters
+from dynamo_single.contrib.table_admin.explorer.asked import OPERATOR_LABELS, Asked, Mistaken
+from dynamo_single.contrib.table_admin.explorer.key_forms import KeyChoice, Range, key_choices, range_of
 from dynamo_single.contrib.table_admin.item_view import ShownItem, shown
-from dynamo_single.contrib.table_admin.key_forms import KeyChoice, Range, key_choices, range_of
 from dynamo_single.contrib.table_admin.masked_keys import asks_for_secret, compares_secret, masked_text
 from dynamo_single.contrib.table_admin.own_names import key_names, shown_text, stored_names
 from dynamo_single.costs import measure_requests
