@@ -13,11 +13,6 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/pytest -q -n 2 --dist worksteal
 
 # The tests keep both cores busy, and the checks one: beside each other they take less time than after each other.
-# Another program may set the time of a deletion in a table with other names, so queries there filter by it.
-OWN_NAMES_ONLY := \
-	--deselect tests/contract/writing/test_conditional_keys.py::test_a_query_that_asks_for_the_condition_is_one_query_without_a_filter \
-	--deselect tests/contract/reading/test_queryset_lookups.py::test_iexact_is_answered_by_a_canonical_key
-
 # Tests that do what the checks do leave it to them (TEST_BESIDE_CHECKS).
 define beside_checks
 	@said=$$(mktemp); \
@@ -50,7 +45,9 @@ screenshots: .venv/installed-browser node_modules/installed ## make the pictures
 
 test-deep: install-dev ## all tests with their long cases and large numbers of examples, before a release (docs/reference/tests.md)
 	$(call beside_checks,TEST_DEEP=1 $(PYTEST))
-	@TEST_NAMES=other $(PYTEST) tests/contract/reading tests/contract/writing tests/contract/model $(OWN_NAMES_ONLY)
+	@for names in other untyped; do \
+		TEST_NAMES=$$names $(PYTEST) tests/contract/reading tests/contract/writing tests/contract/model; \
+	done
 
 test-migrations: install-dev ## each operation on 100,000 items, killed three times, with writers of old and new code (hours; ARGS="-k move")
 	@TEST_DEEP=1 TEST_PATIENCE=300 MIGRATION_ITEMS=100000 MIGRATION_KILLS=3 MIGRATION_KILLED_WITHIN=8000 MIGRATION_PAGE=1000 \

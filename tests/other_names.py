@@ -1,7 +1,8 @@
 """``TEST_NAMES`` runs the tests on tables with other names: ``other``, or ``untyped`` for items without a type.
 
 Each table of a test that declares no shape of its own gets the names ``PK``, ``SK``, ``GS1PK``, ``GS1SK``, ``_type``
-and ``ttl``. Requests are translated below what listens and intercepts, so that tests see the app's own names.
+and ``ttl``. Requests are translated below what listens and intercepts, so that tests see the app's own names, which
+messages about keys show, too.
 """
 
 from __future__ import annotations
@@ -11,15 +12,22 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
+import pytest
+from msgspec.structs import replace
+
 from dynamo_single import conf
-from dynamo_single.conf.shapes import DEFAULT_INDEXES
+from dynamo_single.conf.shapes import DEFAULT_INDEXES, OWN
+from dynamo_single.table import shown_keys, transport
 from dynamo_single.table import table as tables
-from dynamo_single.table import transport
 from dynamo_single.table.request import inserted_item
 
 VARIABLE: Final = "TEST_NAMES"
 #: Which names the tables have; empty for the app's own.
 NAMES: Final = os.environ.get(VARIABLE, "")
+#: For a test of the app's own names; other programs may set the time of a deletion, so queries filter by it.
+own_names = pytest.mark.skipif(bool(NAMES), reason="the table has other names")
+#: For a test of an item whose type is not the one of its key; without types, the key alone determines the model.
+typed = pytest.mark.skipif(NAMES == "untyped", reason="items have no type")
 _SHAPE: Final = frozenset(
     {"KEY", "PARTITION_KEY", "SORT_KEY", "TYPE_ATTRIBUTE", "TTL_ATTRIBUTE", "RAW_KEYS", "FOREIGN"}
 )
@@ -34,6 +42,7 @@ def install() -> None:
     parse = conf._from_options
     conf._from_options = lambda alias, options: parse(alias, _named(options))
     tables.transport.send = partial(_translated, transport.send)
+    shown_keys.table_settings = lambda alias: replace(conf.table_settings(alias), shape=OWN)  # type: ignore[assignment]
     tables.ShapedTable, tables._tables = _InnerTable, {}  # type: ignore[misc,assignment]
 
 

@@ -20,16 +20,19 @@ from dynamo_single.table import names
 
 
 def check_companion(model: type[DynamoModel]) -> Iterator[Error]:
-    """E045: a model that needs items of the app in a table with ``OWNS = False`` that has no companion."""
+    """E045: a model that needs items of the app in a table that cannot store them and has no companion."""
     alias = model._options.alias
-    if table_settings(alias).keeps_own_items:
+    settings = table_settings(alias)
+    if settings.keeps_own_items:
         return
+    needed = f"DYNAMO_SINGLE[{alias!r}]['OWNS'] to False and " if settings.owns else ""
     with suppress(ConfigurationError):  # E003 and E009 report an invalid declaration
         for what, instead in _needs(model):
             yield Error(
-                f"{model._meta.label} {what}, which the app cannot store: DYNAMO_SINGLE[{alias!r}]['OWNS'] is False, "
-                "and the table has no companion.",
-                hint=f"Set DYNAMO_SINGLE[{alias!r}]['COMPANION'] to the alias of a table of your own, or {instead}.",
+                f"{model._meta.label} {what}, which the app cannot store: {settings.without_own_items}, and the table "
+                "has no companion.",
+                hint=f"Set {needed}DYNAMO_SINGLE[{alias!r}]['COMPANION'] to the alias of a table of your own, or "
+                f"{instead}.",
                 obj=model,
                 id="dynamo_single.E045",
             )

@@ -95,7 +95,7 @@ def _reserved_by(pairs: list[Pair], alias: str) -> str:
     for each in (each for each in map(table_settings, aliases()) if each.companion):
         if alias in (each.alias, each.companion) and any(own[0].could_start_with(each.own_prefix) for own in pairs):
             return f"an item of the app about the table of {each.alias!r}, which is in its companion"
-    if not table_settings(alias).owns:
+    if not table_settings(alias).is_own_place:
         return ""
     for taken, others in _reserved_keys().items():
         if any(can_collide(own, other) for own in pairs for other in others):

@@ -15,7 +15,7 @@ from dynamo_single.orm.schema.keys.stored_keys import is_whole
 from dynamo_single.orm.schema.keys.template import Template
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.table.names import EXPIRES_AT, ITEM_TYPE, index_partition, index_sort
+from dynamo_single.table.names import EXPIRES_AT, ITEM_TYPE, PARTITION_KEY, index_partition, index_sort
 
 
 def check_shape(model: type[DynamoModel]) -> Iterator[Error]:
@@ -28,6 +28,7 @@ def check_shape(model: type[DynamoModel]) -> Iterator[Error]:
         yield from _check_names(model, layout, shape)
         yield from _check_fixed(model, layout, shape)
         yield from _check_key_only(model, layout, shape)
+        yield from _check_shards(model, layout, shape)
 
 
 def _check_names(model: type[DynamoModel], layout: ModelLayout, shape: Shape) -> Iterator[Error]:
@@ -100,6 +101,27 @@ def _check_key_only(model: type[DynamoModel], layout: ModelLayout, shape: Shape)
                 "RAW_KEYS.",
                 "Leave in_key_only out, or name the attribute in the primary key.",
             )
+
+
+def _check_shards(model: type[DynamoModel], layout: ModelLayout, shape: Shape) -> Iterator[Error]:
+    """Report sharded keys in whose partition the number of a shard has no place."""
+    declared, stored = recognition.model_names(layout.alias).declared, dict(shape.pairs)
+    for key in layout.keys:
+        name = PARTITION_KEY if key.index is None else index_partition(key.index)
+        if key.sharding is None or name not in stored:
+            continue
+        if stored[name].name in declared or stored[name].type != "S":
+            why = f"is the attribute {stored[name].name!r}, which cannot contain the number of a shard."
+        elif shape.raw_keys and key.partition.parts and not key.partition.tail:
+            why = "ends with a value of RAW_KEYS, from which the number of a shard could not be told."
+        else:
+            continue
+        yield _error(
+            model,
+            "E047",
+            f"The key {key.name} of {layout.label} is sharded, and its partition {key.partition.source!r} {why}",
+            'Use an index whose keys belong to no attribute, and end the partition with a literal: "USER#{name}#".',
+        )
 
 
 def _error(model: type[DynamoModel], number: str, message: str, hint: str | None = None) -> Error:

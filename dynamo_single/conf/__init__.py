@@ -90,7 +90,19 @@ class TableSettings(Struct, frozen=True):
     @property
     def keeps_own_items(self) -> bool:
         """Whether there is a table for the app's own items about this table: this one, or its companion."""
-        return self.owns or bool(self.companion)
+        return self.is_own_place or bool(self.companion)
+
+    @property
+    def is_own_place(self) -> bool:
+        """Whether the table itself can store the app's own items: keys that are numbers or binary cannot be theirs."""
+        return self.owns and all(key.type == "S" for key in self.shape.keys)
+
+    @property
+    def without_own_items(self) -> str:
+        """The reason why the table itself cannot store the app's own items, for messages."""
+        if not self.owns:
+            return f"DYNAMO_SINGLE[{self.alias!r}]['OWNS'] is False"
+        return f"the key of the table {self.table_name!r} is a number or binary"
 
     @property
     def own_prefix(self) -> str:
@@ -99,12 +111,13 @@ class TableSettings(Struct, frozen=True):
         Only models' items are stored in a table with ``OWNS = False``; its companion contains the app's own items.
         Raises ``ConfigurationError`` if it has none.
         """
-        if self.owns:
+        if self.is_own_place:
             return ""
         if not self.companion:
+            needed = "" if not self.owns else f"DYNAMO_SINGLE[{self.alias!r}]['OWNS'] to False and "
             raise ConfigurationError(
                 f"Cannot store items of the app about the table {self.table_name!r}, because "
-                f"DYNAMO_SINGLE[{self.alias!r}]['OWNS'] is False. Nothing was written. Set "
+                f"{self.without_own_items}. Nothing was written. Set {needed}"
                 f"DYNAMO_SINGLE[{self.alias!r}]['COMPANION'] to the alias of a table of your own."
             )
         return f"{COMPANION_PREFIX}{self.alias}#"

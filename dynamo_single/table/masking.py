@@ -10,8 +10,6 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from dynamo_single.table.names import PARTITION_KEY, SORT_KEY
-
 #: Return a key of an alias with its secrets masked; with ``None``, of any alias.
 MaskKey = Callable[[str | None, str, str], tuple[str, str]]
 
@@ -28,12 +26,6 @@ def shown_key(alias: str | None, partition: str, sort: str) -> tuple[str, str]:
     for mask in _MASKS:
         partition, sort = mask(alias, partition, sort)
     return partition, sort
-
-
-def key_text(alias: str | None, key: tuple[str, str]) -> str:
-    """Return the key of an item for a message: ``pk='SAFE#s1', sk='#METADATA'``."""
-    partition, sort = shown_key(alias, *key)
-    return f"{PARTITION_KEY}={partition!r}, {SORT_KEY}={sort!r}"
 
 
 #: The first character of an escape; the literals of a template cannot contain it.

@@ -31,8 +31,9 @@ from dynamo_single.orm.schema.identities import example_value_of
 from dynamo_single.orm.schema.references import Children, checked_references, count_name, referenced_models
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where import declared_conditions
-from dynamo_single.table import masking, names
+from dynamo_single.table import names
 from dynamo_single.table.flow import flatten
+from dynamo_single.table.shown_keys import key_text
 from dynamo_single.table.table import get_table
 
 #: After how many seconds an index shows a write: "within a fraction of a second, under normal conditions", AWS
@@ -101,7 +102,7 @@ class Counters(Effect):
 
 def _refusal_error(transition: Transition, action: Action, found: Item | None) -> Exception | None:
     subject = transition.subject
-    key = masking.key_text(subject.model._options.alias, action.key)
+    key = key_text(subject.model._options.alias, action.key)
     comes_to = action.key in new_parents(subject.model, transition.before, transition.after)
     if found and names.DELETED_AT in found and comes_to:
         return MissingReference(

@@ -33,6 +33,7 @@ from dynamo_single.orm.requests.updates import Change, Place, stored_value_at, u
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import names
 from dynamo_single.table.lease import Lease
+from dynamo_single.table.shown_keys import shown_shape
 
 # The errors of a failed write, built from the action that failed and the item that DynamoDB returned.
 
@@ -127,7 +128,8 @@ def stale_error(subject: Subject, found: Item | None, before: Item | None) -> St
             expected=expected,
             found=version,
         )
-    others = sorted(name for name in known_names(model) if found.get(name) != before.get(name))
+    name_of = shown_shape(model._options.alias).name_of
+    others = sorted({name_of(name) for name in known_names(model) if found.get(name) != before.get(name)})
     return StaleObject(
         f"{subject.name} was changed by another process since it was read ({', '.join(others)}). Nothing was written. "
         "Reload it and make the change again.",

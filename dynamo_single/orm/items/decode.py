@@ -30,9 +30,10 @@ from dynamo_single.orm.schema.fields.base import IdentityField
 from dynamo_single.orm.schema.fields.fetching import ObjectState
 from dynamo_single.orm.schema.keys.values import named
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.table import masking, names
+from dynamo_single.table import names
 from dynamo_single.table.flow import outside_run, run
 from dynamo_single.table.request import NewItem, StoredValue
+from dynamo_single.table.shown_keys import key_text, shown_shape
 from dynamo_single.table.table import get_table
 
 Item = NewItem
@@ -55,18 +56,29 @@ def check_type(model: type[DynamoModel], item: Item) -> None:
     if item_type != model._options.item_type:
         is_named = names.PARTITION_KEY in item  # rows may not have read it
         partition, sort = (item.get(name, {}).get("S", "") for name in (names.PARTITION_KEY, names.SORT_KEY))
-        key = masking.key_text(model._options.alias, (partition, sort))
+        key = key_text(model._options.alias, (partition, sort))
         raise UnexpectedItem(
-            f"{f'The item {key}' if is_named else 'An item among the rows'} has itemType {item_type!r}, and "
+            f"{f'The item {key}' if is_named else 'An item among the rows'} has {_found_type(model, item_type)}, and "
             f"{model._meta.label} reads {model._options.item_type!r}. Something else wrote into this model's keys"
             f"{'.' if is_named else ': reading the objects names the item.'}{_taken_over(model, item_type)}"
         )
 
 
+def _found_type(model: type[DynamoModel], item_type: str | None) -> str:
+    """Return the type of an item by the table's own name of the attribute."""
+    name = shown_shape(model._options.alias).type_attribute
+    if name is not None:
+        return f"{name} {item_type!r}"
+    return "a key of no model" if item_type is None else f"a key of {item_type!r}"
+
+
 def _taken_over(model: type[DynamoModel], item_type: str | None) -> str:
-    """Return the fix for a record of another system."""
+    """Return the fix for an item of another system."""
     alias = model._options.alias
-    if item_type is not None or table_settings(alias).key == "pk":
+    shape = table_settings(alias).shape
+    if not (shape.is_own or shape.by_prefix):
+        return f" Set DYNAMO_SINGLE[{alias!r}]['FOREIGN'] to 'skip' to leave such items out."
+    if item_type is not None or shape.is_own:
         return ""
     return f" manage.py dynamo_rebuild --alias {alias} takes over records that another system has written."
 

@@ -48,8 +48,9 @@ from dynamo_single.orm.schema.fields.simple import FileField
 from dynamo_single.orm.schema.keys.values import HAS_TO_HAVE_VALUE, item_size, named, shown, words
 from dynamo_single.orm.schema.layout import Twin
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.table import masking, names
+from dynamo_single.table import names
 from dynamo_single.table.request import MAX_ITEM_SIZE, NewItem, StoredValue
+from dynamo_single.table.shown_keys import key_text
 
 # The dependencies of a write of nested values: pure functions of the item before and after.  This module does not
 # depend on models or requests.
@@ -318,8 +319,8 @@ class ItemForm(Struct, frozen=True, eq=False):
             key = None
         if key is None or not is_key_of(self.model, held, key_of(before)):
             alias = self.model._options.alias
-            given = "none" if key is None else masking.key_text(alias, key)
-            stored = masking.key_text(alias, key_of(before))
+            given = "none" if key is None else key_text(alias, key)
+            stored = key_text(alias, key_of(before))
             raise OutdatedKey(
                 f"{named(obj)} is stored under {stored}, but the model's primary key is now {given}: the "
                 "template was changed after the item was written. Nothing was written. Call the object's "

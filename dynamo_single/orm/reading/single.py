@@ -27,6 +27,7 @@ from dynamo_single.table.batches import RemainingItems, get_batches, get_respons
 from dynamo_single.table.flow import Pages
 from dynamo_single.table.request import MAX_ACTIONS, MAX_BATCH_KEYS, NewItem, Request, Response
 from dynamo_single.table.request import Item as StoredItem
+from dynamo_single.table.shown_keys import key_text
 from dynamo_single.table.table import Table
 
 Item = NewItem
@@ -142,7 +143,7 @@ async def _holders(table: Table, plan: Plan) -> dict[ItemKey, Item]:
     claim, _ = masking.shown_key(alias, *key)
     raise UnexpectedItem(
         f"{plan.layout.label}: the claim on {name} {claim!r} names the object "
-        f"{masking.key_text(alias, owners[key])}, which does not hold it. manage.py dynamo_verify reports such claims, "
+        f"{key_text(alias, owners[key])}, which does not hold it. manage.py dynamo_verify reports such claims, "
         "and dynamo_rebuild repairs them."
     )
 

@@ -21,9 +21,10 @@ from dynamo_single.orm.plan.plan import KeyCondition, Plan
 from dynamo_single.orm.requests.actions import Action, Check, Delete, Item, ItemKey, Put, Update, key_of
 from dynamo_single.orm.requests.updates import add
 from dynamo_single.orm.schema.keys.values import item_size, number_to_text
-from dynamo_single.table import masking, names
+from dynamo_single.table import names
 from dynamo_single.table.lease import Lease
 from dynamo_single.table.request import MAX_ITEM_SIZE, MAX_TRANSACTION_SIZE, NewItem
+from dynamo_single.table.shown_keys import key_text
 
 #: Returns the error for a refused action; ``None`` if DynamoDB returned no item.
 Explain = Callable[[Action, Item | None], Exception]
@@ -131,7 +132,7 @@ class Block(Struct, eq=False):
                     raise entry.explain(action, dict(claims[0].item))
                 raise NotSupported(
                     f"{entry.name} cannot be written in this block: {earlier.name} is written in it, and both change "
-                    f"the item {masking.key_text(alias, key)}, which a transaction can do once. Make all "
+                    f"the item {key_text(alias, key)}, which a transaction can do once. Make all "
                     "changes of an object before its one save()."
                 )
             found[key] = both, _explaining(other, earlier, action, entry)
@@ -412,7 +413,7 @@ def _reads(conditions: Sequence[KeyCondition], partition: str, sort: str) -> boo
 
 
 def _refusal(entry: Entry, key: ItemKey | None = None) -> PendingWrite:
-    along = "" if key is None or entry.is_of(key) else f", and with it the item {masking.key_text(None, key)}"
+    along = "" if key is None or entry.is_of(key) else f", and with it the item {key_text(None, key)}"
     return PendingWrite(
         f"{entry.name} is written in this atomic() block{along}, but the write is sent only at its end, so a "
         "read would return the previous state. Read before you write, or read after the block."

@@ -25,7 +25,7 @@ from dynamo_single.orm.requests.expressions import (
     compile_condition,
 )
 from dynamo_single.orm.schema.keys.template import prefix_end
-from dynamo_single.table import masking, names
+from dynamo_single.table import names
 from dynamo_single.table.request import (
     LIMITS,
     MAX_ACTIONS,
@@ -36,6 +36,7 @@ from dynamo_single.table.request import (
     MAX_PAGE_ITEMS,
     Request,
 )
+from dynamo_single.table.shown_keys import key_text
 
 __all__ = [
     "MAX_ACTIONS",
@@ -141,7 +142,7 @@ def compile_transaction(actions: Sequence[Action], table_name: str, token: str) 
     for action in actions:
         if action.key in seen:
             raise NotSupported(
-                f"A transaction cannot touch one item twice: {masking.key_text(None, action.key)}. "
+                f"A transaction cannot touch one item twice: {key_text(None, action.key)}. "
                 "Make both changes in one action."
             )
         seen.add(action.key)
@@ -264,7 +265,7 @@ def _put(action: Put) -> dict[str, object]:
     size = action.size
     if size > MAX_ITEM_SIZE:
         raise ItemTooLarge(
-            f"The item {masking.key_text(None, action.key)} has {size} bytes; DynamoDB stores at most "
+            f"The item {key_text(None, action.key)} has {size} bytes; DynamoDB stores at most "
             f"{MAX_ITEM_SIZE}. Nothing was written. Store large contents elsewhere and keep a reference, or "
             "divide them among several items."
         )
@@ -342,11 +343,11 @@ def _whole_update(action: Update) -> dict[str, object]:
     text = " ".join(f"{keyword} {', '.join(parts)}" for keyword, parts in clauses.items() if parts)
     if not text:
         # DynamoDB would make an empty item, or refuse the whole transaction.
-        raise NotSupported(f"The update of {masking.key_text(None, action.key)} does not change the item; remove it.")
+        raise NotSupported(f"The update of {key_text(None, action.key)} does not change the item; remove it.")
     parts = sum(map(len, clauses.values()))
     if len(text) > MAX_EXPRESSION or parts > MAX_OPERATORS:
         raise ExpressionTooLong(
-            f"The update of {masking.key_text(None, action.key)} changes {parts} places, an expression of "
+            f"The update of {key_text(None, action.key)} changes {parts} places, an expression of "
             f"{len(text)} bytes; DynamoDB takes {MAX_EXPRESSION} bytes and {MAX_OPERATORS} operators ({LIMITS}). Write "
             "fewer attributes at once."
         )

@@ -23,7 +23,7 @@ from dynamo_single.orm.schema.layout import ModelLayout
 from dynamo_single.table import names
 from dynamo_single.table.request import MAX_BATCH_KEYS, Request
 from dynamo_single.table.shaped.declared import models_of
-from dynamo_single.table.shaped.joined import id_of_pair
+from dynamo_single.table.shaped.shown_keys import shown_pairs, shown_value
 from dynamo_single.table.shaped.sortable import Unstorable
 from dynamo_single.table.shaped.translator import Translator
 
@@ -132,9 +132,7 @@ def _keys(plan: Plan) -> Iterable[str]:
 
 def _key_text(shape: Shape, key: tuple[str, str]) -> str:
     """Return the key of an item by the table's own names."""
-    if shape.sort is None:
-        return f"{shape.partition.name} = {id_of_pair(*key, by_prefix=shape.by_prefix)!r}"
-    return f"{shape.partition.name} = {key[0]!r}, {shape.sort.name} = {key[1]!r}"
+    return ", ".join(f"{name} = {value}" for name, value in shown_pairs(shape, *key))
 
 
 def _key_condition(alias: str, condition: KeyCondition, index: str | None) -> str:
@@ -142,15 +140,19 @@ def _key_condition(alias: str, condition: KeyCondition, index: str | None) -> st
     if index is not None:
         partition, sort = names.index_partition(index), names.index_sort(index)
     shape = table_settings(alias).shape
-    partition, sort = shape.name_of(partition), shape.name_of(sort)
-    shown = secrecy.masked_key(alias, condition.partition, "")[0]
-    operands = [secrecy.masked_key(alias, condition.partition, each)[1] for each in condition.operands]
-    text = f"{partition} = {shown!r}"
+    keys = dict(shape.pairs)
+    first, second = keys.get(partition, shape.partition), keys.get(sort)
+    text = f"{first.name} = {shown_value(first, secrecy.masked_key(alias, condition.partition, '')[0])}"
+    if second is None or not condition.operator:
+        return text
+    operands = [
+        shown_value(second, secrecy.masked_key(alias, condition.partition, each)[1]) for each in condition.operands
+    ]
     if condition.operator == "begins_with":
-        return f"{text} and {sort} begins with {operands[0]!r}"
+        return f"{text} and {second.name} begins with {operands[0]}"
     if condition.operator == "between":
-        return f"{text} and {sort} between {operands[0]!r} and {operands[1]!r}"
-    return f"{text} and {sort} {condition.operator} {operands[0]!r}" if condition.operator else text
+        return f"{text} and {second.name} between {operands[0]} and {operands[1]}"
+    return f"{text} and {second.name} {condition.operator} {operands[0]}"
 
 
 def _filter(plan: Plan) -> str:

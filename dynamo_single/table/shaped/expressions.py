@@ -216,6 +216,7 @@ class _Rewriting:
                 self.texts["FilterExpression"] = self._without_types(mark, filtered)
 
     def _without_types(self, mark: str, text: str) -> str:
+        text = self._without_contradiction(mark, text)
         one = rf"{mark} = :\w+"
         term = re.compile(rf"\(?(?:{one}(?: OR {one})*|{mark} IN \([^)]*\))\)?")
         alone = re.compile(rf"{one}(?: OR {one})+")
@@ -233,6 +234,14 @@ class _Rewriting:
             else:
                 raise _several_types(text)
         return " AND ".join(kept)
+
+    def _without_contradiction(self, mark: str, text: str) -> str:
+        """Keep the condition that no item meets, which the app writes with the type, as one of another attribute."""
+        never = "attribute_exists({0}) AND attribute_not_exists({0})"
+        if never.format(mark) in text:
+            text = text.replace(never.format(mark), never.format(other := f"{mark}_never"))
+            self.names[other] = own.ITEM_TYPE
+        return text
 
     def _mark_of(self, name: str, otherwise: str) -> str:
         found = next((mark for mark, stored in self.names.items() if stored == name), otherwise)
@@ -321,21 +330,43 @@ def meets_constant(operator: str, values: tuple[str, ...]) -> bool:
 
 
 def terms_of(text: str) -> list[str]:
-    """Return the parts of a condition that all have to hold."""
-    found, depth, start, is_between = [], 0, 0, False
-    for match in re.finditer(r"[()]| BETWEEN | AND ", text):
-        if match[0] in "()":
-            depth += 1 if match[0] == "(" else -1
-        elif depth:
-            continue
-        elif match[0] == " BETWEEN ":
+    """Return the parts of a condition that all have to hold, also those in parentheses."""
+    inner = text[1:-1] if _is_enclosed(text) else text
+    found, start, is_between = [], 0, False
+    for match in _top_level(inner):
+        if match[0] == " OR ":
+            return [text]
+        if match[0] == " BETWEEN ":
             is_between = True
         elif is_between:
             is_between = False
         else:
-            found.append(text[start : match.start()])
+            found.append(inner[start : match.start()])
             start = match.end()
-    return [*found, text[start:]]
+    found.append(inner[start:])
+    return [term for each in found for term in (terms_of(each) if _is_enclosed(each) else [each])]
+
+
+def _top_level(text: str) -> Iterator[re.Match[str]]:
+    """Yield the words between terms that are in no parentheses."""
+    depth = 0
+    for match in re.finditer(r"[()]| BETWEEN | AND | OR ", text):
+        if match[0] in "()":
+            depth += 1 if match[0] == "(" else -1
+        elif not depth:
+            yield match
+
+
+def _is_enclosed(text: str) -> bool:
+    """Return whether the first parenthesis ends with the text."""
+    if not text.startswith("("):
+        return False
+    depth = 0
+    for place, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if not depth:
+            return place == len(text) - 1
+    return False
 
 
 def _clauses(text: str) -> Iterator[tuple[str, list[str]]]:

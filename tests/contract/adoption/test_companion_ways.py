@@ -16,7 +16,8 @@ from dynamo_single.contrib.table_admin import item_view
 from dynamo_single.exceptions import BulkIntegrityError, TableNotFound
 from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.keys.secret_values import MASK
-from dynamo_single.table import Request, Table, get_table, masking
+from dynamo_single.table import Request, Table, get_table
+from dynamo_single.table.shown_keys import key_text
 from tests.contract.adoption.conftest import ADOPTED, keys, types
 from tests.contract.adoption.test_companion_claims import CLAIM, person
 from tests.unit.declaring import declare
@@ -160,7 +161,7 @@ def test_secrets_in_claims_of_a_companion_are_masked(adopted: Table) -> None:
     key = claim["pk"]["S"], claim["sk"]["S"]
 
     assert "swordfish" in key[0]
-    assert "swordfish" not in masking.key_text(None, key)
+    assert "swordfish" not in key_text(None, key)
     assert secrecy.masked_key("default", *key)[0] == f"COMPANION#shop#UNIQUE#Vault#pin#{MASK}"
 
 
@@ -190,4 +191,4 @@ def test_table_pages_link_to_owners_in_one_table(adopted: Table) -> None:
 
 
 def test_values_of_unknown_aliases_are_masked(table: Table) -> None:
-    assert "swordfish" not in masking.key_text(None, ("COMPANION#gone#UNIQUE#Vault#pin#swordfish", "#CLAIM"))
+    assert "swordfish" not in key_text(None, ("COMPANION#gone#UNIQUE#Vault#pin#swordfish", "#CLAIM"))

@@ -26,6 +26,7 @@ from dynamo_single.table import Request, SentRequest, Table
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person
 from tests.catalog.models import Entry, Order, Sample, Ticket
+from tests.other_names import typed
 from tests.unit.declaring import declare, forgotten
 
 pytestmark = pytest.mark.usefixtures("orders")
@@ -272,6 +273,7 @@ def test_a_default_that_stands_for_a_missing_value_is_counted(table: Table) -> N
     assert of_a().allow_in_memory().aggregate(n=Count("status"), low=Min("status")) == {"n": 3, "low": "open"}
 
 
+@typed
 def test_an_item_of_another_model_is_an_error(table: Table) -> None:
     """What somebody else wrote into the model's keys is not added up."""
     table.send(

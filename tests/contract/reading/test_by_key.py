@@ -19,6 +19,7 @@ from dynamo_single.table import Table
 from dynamo_single.table.request import Request
 from dynamo_single.testing import assert_requests, capture_requests, moved_time
 from tests.catalog.models import Employee, Entry, Firm, Member, Order, Product, Sample, Ticket
+from tests.other_names import typed
 
 pytestmark = pytest.mark.usefixtures("stored")
 
@@ -121,6 +122,7 @@ def test_what_a_block_has_put_is_given() -> None:
             Firm.objects.in_bulk(["f1", "f2"])
 
 
+@typed
 def test_another_models_item_is_unexpected_or_not_there(table: Table) -> None:
     """Exactly as it is on the ordinary way, by what else the key can be."""
     for key in ({"pk": "TICKET#t3", "sk": "#METADATA"}, {"pk": "f1", "sk": "people_e2"}):

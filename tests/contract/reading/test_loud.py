@@ -16,6 +16,7 @@ from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
 from tests.catalog.boards import Card
 from tests.catalog.models import Order, Sample
+from tests.other_names import typed
 from tests.unit.declaring import declare, forgotten, messages
 
 pytestmark = pytest.mark.usefixtures("table")
@@ -128,6 +129,7 @@ def test_a_pk_has_one_spelling(pk: str) -> None:
 
 
 @pytest.mark.parametrize("found", [Order.objects.filter(customer="a"), Order.objects.filter(customer="a", number=3)])
+@typed
 def test_a_foreign_item_is_not_counted(table: Table, found: Any) -> None:
     """Listing the objects refuses it, and so does counting them."""
     orders()
@@ -142,6 +144,7 @@ def test_a_foreign_item_is_not_counted(table: Table, found: Any) -> None:
         found.count()
 
 
+@typed
 def test_a_foreign_item_behind_a_filter_is_not_counted(table: Table) -> None:
     """Nobody can tell whether it matched, as only what matches is counted."""
     orders()

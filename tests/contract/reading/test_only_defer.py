@@ -22,6 +22,7 @@ from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person
 from tests.catalog.boards import Board, Note
 from tests.catalog.models import Entry, Order, Sample
+from tests.other_names import typed
 
 pytestmark = pytest.mark.usefixtures("people")
 
@@ -518,6 +519,7 @@ def test_children_by_a_manager_that_reads_in_part_are_read_by_it() -> None:
     assert asked.defer(None)._is_plain() is True
 
 
+@typed
 def test_explain_tells_the_projection() -> None:
     """The plan names what is read, and that whole items are paid for."""
     told = Company.objects.only("name").filter(pk="c1").explain()

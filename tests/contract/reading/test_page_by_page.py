@@ -18,6 +18,7 @@ from dynamo_single.testing import assert_requests, capture_requests, intercept
 from project.directory.models import Company, Person
 from tests.catalog.models import Order
 from tests.contract.reading.test_only_defer import projection
+from tests.other_names import typed
 
 pytestmark = pytest.mark.usefixtures("orders")
 
@@ -70,6 +71,7 @@ def test_rows_that_are_put_in_order_or_looked_at_afterwards_have_their_keys() ->
     assert all(projection(each) >= {"pk", "sk", "customer", "number"} for each in sent)
 
 
+@typed
 def test_a_foreign_item_is_an_error_where_it_comes(table: Table) -> None:
     """What comes before it is given, and what a slice passes over is not looked at."""
     change(table, 2, "SET #t = :t", t={"S": "Other"})
@@ -151,6 +153,7 @@ def test_copies_of_an_object_of_a_list_can_be_saved(duplicate: Any) -> None:
             other.save()
 
 
+@typed
 def test_those_who_listen_hear_the_items() -> None:
     """As dicts, as of any other request."""
     with capture_requests() as sent:
@@ -228,6 +231,7 @@ def test_objects_by_their_keys_are_held_and_written_like_others(table: Table) ->
     assert [each.number for each in found.all()[1:]] == [each.number for each in found.all()[1:3]] == [1, 0]
 
 
+@typed
 def test_a_foreign_item_among_several_is_an_error_where_it_comes(table: Table) -> None:
     """As it is in a list."""
     change(table, 1, "SET #t = :t", t={"S": "Other"})

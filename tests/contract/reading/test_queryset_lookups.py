@@ -19,6 +19,7 @@ from dynamo_single import models
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, NoAccessPattern, NotSupported, UnknownField
 from dynamo_single.testing import assert_requests
 from tests.catalog.models import Member, Order, Product, Sample, Ticket
+from tests.other_names import own_names
 from tests.unit.declaring import declare, forgotten, messages
 
 pytestmark = pytest.mark.usefixtures("table")
@@ -188,6 +189,7 @@ def test_a_pk_of_several_values_is_asked_for_exactly(lookup: str, value: Any) ->
         list(Order.objects.filter(**{f"pk__{lookup}": value}))
 
 
+@own_names
 def test_iexact_is_answered_by_a_canonical_key() -> None:
     """A key that holds the canonical form answers it by one Query, and is the only thing that does."""
     Member.objects.create(member_id="m", email="Ann@Example.org")

@@ -14,6 +14,7 @@ from dynamo_single.orm.requests.compiler import compile_action, compile_transact
 from dynamo_single.table import Table
 from tests.catalog.safes import told
 from tests.contract.tables import everything
+from tests.other_names import typed
 from tests.unit.declaring import declare, forgotten
 
 CODE = "swordfish"
@@ -206,7 +207,11 @@ REFUSED: dict[Callable[[Vaults], None], str] = {
 }
 
 
-@pytest.mark.parametrize("call", REFUSED, ids=lambda call: call.__name__)
+@pytest.mark.parametrize(
+    "call",
+    [pytest.param(call, marks=typed if call is other_type else []) for call in REFUSED],
+    ids=lambda call: call.__name__,
+)
 def test_refusal_masks_key_of_secret(vaults: Vaults, call: Callable[[Vaults], None]) -> None:
     with pytest.raises(Exception) as refused:
         call(vaults)

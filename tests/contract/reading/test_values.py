@@ -21,6 +21,7 @@ from tests.catalog.boards import Board, Note
 from tests.catalog.models import Order, Sample
 from tests.contract.model.test_round_trip import VALUES
 from tests.contract.reading.test_only_defer import projection
+from tests.other_names import typed
 
 pytestmark = pytest.mark.usefixtures("people")
 
@@ -145,6 +146,7 @@ def test_a_later_attribute_has_its_default() -> None:
     assert Order.objects.values_list("status", "coupon").get(pk="x~~1") == ("open", None)
 
 
+@typed
 def test_a_foreign_item_is_told() -> None:
     """An item of another type under the model's key is an error for rows too."""
     table = get_table()

@@ -20,6 +20,7 @@ from tests.catalog.queues import Alarm, Dispatch, Foreman, Patrol
 from tests.contract.racing import before_write
 from tests.contract.tables import assert_consistent, everything
 from tests.deep import examples
+from tests.other_names import own_names
 from tests.ready import table_ready
 from tests.unit.declaring import declare, forgotten, messages
 
@@ -44,6 +45,7 @@ def test_only_what_meets_the_condition_is_in_the_index(table: Table) -> None:
     assert [places(table, each) for each in "abc"] == [{"gs1": "o#a"}, {}, {}]
 
 
+@own_names
 def test_a_query_that_asks_for_the_condition_is_one_query_without_a_filter(table: Table) -> None:
     """What every item of the index meets need not be compared."""
     for pk, rank in (("a", 2), ("b", 1), ("c", 3)):

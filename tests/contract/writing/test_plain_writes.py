@@ -17,6 +17,7 @@ from dynamo_single.table import Table
 from project.directory.models import Company, Person
 from tests.catalog.library import Aisle, Volume
 from tests.catalog.models import Firm, Product
+from tests.other_names import typed
 
 pytestmark = pytest.mark.usefixtures("table")
 
@@ -81,6 +82,7 @@ WRITES = pytest.mark.parametrize(
 
 
 @WRITES
+@typed
 def test_a_plain_write_enters_no_effect(write: Callable[[Firm], object], table: Table) -> None:
     """Claims, copies, counters, derived items, versions, shards and upgrades cost nothing where there are none."""
     firm = Firm.objects.create(firm_id="f", name="Firm", stock="F")

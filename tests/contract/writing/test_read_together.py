@@ -14,6 +14,7 @@ from dynamo_single.table import Table
 from dynamo_single.table.flow import run
 from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Office, Person
+from tests.other_names import typed
 from tests.unit.declaring import declare, forgotten
 
 pytestmark = pytest.mark.usefixtures("table")
@@ -115,6 +116,7 @@ def test_a_single_item_between_them_is_read_and_left_out(company: Company, extra
     assert sent[0].response["ScannedCount"] == 6
 
 
+@typed
 def test_a_foreign_item_among_the_children_is_named(company: Company, table: Table) -> None:
     """Something else wrote into the keys of people: as everywhere, that is an error."""
     key = {"pk": {"S": "COMPANY#c1"}, "sk": {"S": "PEOPLE#p0"}}

@@ -15,6 +15,7 @@ from dynamo_single import models, transactions
 from dynamo_single.exceptions import InvalidValue, NoAccessPattern, UnexpectedItem
 from dynamo_single.table import Request, Table, get_table
 from dynamo_single.testing import assert_requests, intercept, refusal
+from tests.other_names import typed
 from tests.unit.declaring import declare, forgotten
 
 
@@ -96,6 +97,7 @@ def test_conditions_go_with_the_deletion(notes: Any) -> None:
         assert notes.filter(pk="a~~1", text="t1").delete() == (1, {"catalog.OrderedNote": 1})
 
 
+@typed
 def test_another_models_item_is_not_deleted(notes: Any, table: Table) -> None:
     item = {"pk": {"S": "NOTE#b"}, "sk": {"S": "p5001"}, "itemType": {"S": "Other"}}
     table.send(Request("PutItem", {"Item": item}))

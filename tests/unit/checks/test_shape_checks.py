@@ -81,3 +81,32 @@ def test_items_without_types_need_keys_that_differ() -> None:
     """Choices and prefixes of identifiers are not enforced, so that only the templates count."""
     assert found("One", ("T#{kind}", "#"), kind=TEXT(choices=[("a", "a")])) == []
     assert found("Two", ("T#{kind}", "#"), kind=TEXT(choices=[("b", "b")])) == ["E007"]
+
+
+@pytest.mark.parametrize(
+    ("key", "found_by"),
+    [
+        (models.IndexKey("status", "{status}", sharded=True), ["E047"]),
+        (models.IndexKey("gs1", "S#{status}", "{created}", sharded=True), ["E047"]),
+        (models.IndexKey("gs1", "S#{status}#", "{created}", sharded=True), []),
+        (models.IndexKey("gs1", "S", "{created}", sharded=True), []),
+    ],
+    ids=["attribute", "ends with a value", "ends with a literal", "literal"],
+)
+def test_the_number_of_a_shard_needs_a_place(key: models.IndexKey, found_by: list[str]) -> None:
+    created = models.TimestampAttribute(auto_now_add=True, immutable=True)
+    keys = {"shards": models.Shards("id", at="created"), "listed": key}
+    found_ids = found(keys=keys, status=TEXT(), created=created)
+    assert [each for each in found_ids if each != "E045"] == found_by
+
+
+def test_a_key_of_numbers_has_no_room_for_claims() -> None:
+    """Also in a table that the app owns, until a companion stores them."""
+    for companion, expected in (({}, ["E045"]), ({"OWNS": False, "COMPANION": "default"}, [])):
+        table = {**TABLE, "OWNS": True, "PARTITION_KEY": "forum", "SORT_KEY": "number:N", "INDEXES": [], **companion}
+        default = {**settings.DYNAMO_SINGLE, "default": {"TABLE_NAME": "own", "ENDPOINT_URL": TABLE["ENDPOINT_URL"]}}
+        with override_settings(DYNAMO_SINGLE={**default, "threads": table}):
+            attributes = {"forum": TEXT(), "number": models.IntegerAttribute(), "code": TEXT(unique=True)}
+            model = declare(f"P{len(companion)}", ("{forum}", "{number}"), options={"table": "threads"}, **attributes)
+            numbers = [number.removeprefix("dynamo_single.") for number, _ in messages(model)]
+            assert [each for each in numbers if each != "E007"] == expected
