@@ -23,7 +23,7 @@ from dynamo_single.orm.requests.compiler import compile_reads
 from dynamo_single.orm.schema import registry
 from dynamo_single.table.table import Table
 
-#: The most items that one Scan reads, and the most Scans that look for an item of the model.
+#: The maximum number of items that a Scan reads, and of Scans that search for an item of the model.
 MAX_SAMPLES: Final = 1_000
 MAX_PAGES: Final = 20
 
@@ -53,12 +53,12 @@ def check_samples(table: Table, snapshot: Snapshot, found: Sequence[Item], say: 
     """
     wrong = [(key_of(item), reason) for item in found for reason in _differences(table, snapshot, item)]
     if not wrong:
-        say(f"    {snapshot.item_type}: {len(found):,} items looked at, all of them as the migration says.")
+        say(f"    {snapshot.item_type}: checked {len(found):,} items, all of which match the migration.")
         return
     named = "".join(f"\n  {' / '.join(key)}: {reason}" for key, reason in wrong[:10])
     raise MigrationIncomplete(
-        f"{len(wrong):,} of {len(found):,} items of type {snapshot.item_type} are not as the migration says:{named}\n"
-        "Bring them in order with the code that wrote them (manage.py dynamo_verify --repair), and run this again.",
+        f"{len(wrong):,} of {len(found):,} items of type {snapshot.item_type} do not match the migration:{named}\n"
+        "Repair them with the code that wrote them (manage.py dynamo_verify --repair), then repeat the command.",
         failed=len(wrong),
         failures=tuple(wrong),
     )
@@ -79,10 +79,10 @@ def _differences(table: Table, snapshot: Snapshot, item: Item) -> Iterator[str]:
         return
     if not snapshot.oldest_version <= version <= snapshot.schema_version:
         yield (
-            f"its schema version is {version}, and items have {snapshot.oldest_version} to {snapshot.schema_version}; "
-            f"give AddModel schema_version={version}"
+            f"its schema version is {version}, but the migration allows {snapshot.oldest_version} to "
+            f"{snapshot.schema_version}; pass schema_version={version} to AddModel"
         )
-    # A migration upgrades an item of an earlier version, so that its values need not match.
+    # A migration upgrades an item of an earlier version, so its values need not match.
     elif version == snapshot.schema_version and not has_expired(item):
         yield from _current_differences(table, snapshot, item)
 
@@ -104,7 +104,7 @@ def _current_differences(table: Table, snapshot: Snapshot, item: Item) -> Iterat
     for key, rule in claims.items():
         answer = table.send(compile_reads([key], table.name))["Responses"][0].get("Item")
         if answer is None:
-            yield f"nothing claims its {' and '.join(rule.attributes)}"
+            yield f"its claim on {' and '.join(rule.attributes)} is missing"
 
 
 def _is_same(one: Any, other: Any) -> bool:

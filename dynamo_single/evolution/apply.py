@@ -107,12 +107,12 @@ def backwards(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
     if not drive.drive(step.after.alias, this, reverting=change):
         raise ConfigurationError(
             f"{change.migration}: {change.parameters['label']!r} is not reverted yet, and counts as applied until it "
-            "is. What is done stays; run the same command again, without --no-wait."
+            "is. The work so far is kept. Repeat the command without --no-wait."
         )
     if step.phases is not PAUSE and has_new_counts(step.after, step.before):  # in a pause the counts are moved
         this.say(
-            f"    {step.label_before} counts again what nobody has counted meanwhile, or is counted: manage.py "
-            "dynamo_rebuild does, with the code that this is for."
+            f"    {step.label_before} counts or is counted, and the counts were not updated in the meantime. Run "
+            "manage.py dynamo_rebuild with the former code."
         )
 
 
@@ -150,7 +150,7 @@ def record_model(step: Step, alias: str, *, adopt: bool = False) -> None:
     stored = {form.label for form in state.forms.values()} - {label for _, label in migrate_run.current_run().added}
     if source is not None and source.lower() in stored:
         migrate_run.current_run().say(
-            f"    It follows from {source}: manage.py dynamo_rebuild {source} writes what is missing."
+            f"    It is derived from {source}: manage.py dynamo_rebuild {source} writes its missing items."
         )
 
 
@@ -279,7 +279,9 @@ def change_shards(step: Step, schema_editor: BaseDatabaseSchemaEditor, shards: i
     label = f"{step.app_label}.{step.operation.name_after()}"
     divided = sharded_model(step.after, label)
     if schema_editor.collect_sql:
-        schema_editor.collected_sql.append(f"-- migrate: GetItem and PutItem of what {step.table.name} says of shards")
+        schema_editor.collected_sql.append(
+            f"-- migrate: GetItem and PutItem of the shards that {step.table.name} records"
+        )
         return
     if not is_responsible(schema_editor.connection.alias) or is_recorded(step):
         return
@@ -311,7 +313,7 @@ def keep_shards(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
         return
     found = schedule_in(run(knowledge.state_of(step.table)), sharded_model(step.after, label))
     if found is not None:
-        _report_shards(label, found, ", as before: items are divided by it, and no number of shards is taken back")
+        _report_shards(label, found, " (unchanged: items use this number of shards, so it cannot be reverted)")
 
 
 def _report_shards(label: str, schedule: Schedule, more: str = "") -> None:

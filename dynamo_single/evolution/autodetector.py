@@ -53,8 +53,9 @@ class Comparison:
         """
         if self.now.alias != self.after.alias:
             raise ConfigurationError(
-                f"{self.model._meta.label} was in the table {self.now.alias!r} and is in {self.after.alias!r} by now. "
-                "No migration moves items to another table: copy them by dumpdata and loaddata, with a model of each."
+                f"Cannot make a migration for {self.model._meta.label}: it moved from the table {self.now.alias!r} to "
+                f"{self.after.alias!r}, and migrations do not move items to another table. Copy the items with "
+                "dumpdata and loaddata, using a separate model for each table."
             )
         self._keep_versions()
         unanswered = self._rename_attributes()
@@ -124,9 +125,9 @@ class Comparison:
             return frozenset()
         log: Any = self.questioner.log
         log(
-            f"{self.name}: {', '.join(sorted(unanswered))} may have been renamed, and --noinput asks nobody. The "
-            "values stay in the items. If it was renamed, write RenameAttribute into the file in the place of "
-            "AddAttribute and RemoveAttribute; if it was not, take drop=False out of RemoveAttribute, which drops them."
+            f"{self.name}: {', '.join(sorted(unanswered))} may have been renamed, but --noinput disables the prompt. "
+            "The values are kept in the items. If an attribute was renamed, replace AddAttribute and RemoveAttribute "
+            "with RenameAttribute in the file. Otherwise delete drop=False from RemoveAttribute to drop the values."
         )
         return frozenset(unanswered)
 
@@ -204,10 +205,10 @@ class Comparison:
         named: dict[str, Any] = {}
         if self.now.identity != self.after.identity and (referring := sorted(_references_to(self.model))):
             raise ConfigurationError(
-                f"{self.model._meta.label}: the primary key names {', '.join(self.after.identity)} in the place of "
-                f"{', '.join(self.now.identity)}, so that every object gets another pk, and {', '.join(referring)} "
-                "would refer to nothing. No migration changes references along with it: take these away before, or "
-                "write MoveKeys by hand if you carry them over yourself."
+                f"Cannot make a migration for {self.model._meta.label}: its primary key names "
+                f"{', '.join(self.after.identity)} instead of {', '.join(self.now.identity)}, which changes the pk of "
+                f"every object, and {', '.join(referring)} would refer to missing objects. Migrations do not update "
+                "references. Remove them first, or write MoveKeys manually if your own code updates them."
             )
         if self.now.primary != self.after.primary:
             named["primary"] = self.after.primary
@@ -316,9 +317,9 @@ class Autodetector(MigrationAutodetector):
             log: Any = self.questioner.log
             new = self._new[label].__name__
             log(
-                f"{new} may be {former} under another name, and --noinput asks nobody. The items of {former} stay in "
-                f"the table, and {new} does not have them. If it was renamed, write RenameModel({former!r}, {new!r}) "
-                "into the file in the place of AddModel and RemoveModel, and run makemigrations again."
+                f"{former} may have been renamed to {new}, but --noinput disables the prompt. The items of {former} "
+                f"are kept in the table, but {new} does not have them. If it was renamed, replace AddModel and "
+                f"RemoveModel with RenameModel({former!r}, {new!r}) in the file, and run makemigrations again."
             )
 
     def check_dependency(self, operation: Operation, dependency: Any) -> bool:

@@ -96,8 +96,8 @@ def _missing_models(said: str) -> str:
     if not found:
         return ""
     return (
-        f"{', '.join(found)} is stored in DynamoDB, and no migration of its app has it yet (AddModel). Write one: "
-        f"manage.py makemigrations {' '.join(apps_of_them)}, and let the migration that refers to it depend on that."
+        f"{', '.join(found)} is stored in DynamoDB, but the migrations of its app do not add it (AddModel). Run "
+        f"manage.py makemigrations {' '.join(apps_of_them)}, and add its migration to the dependencies."
     )
 
 
@@ -192,27 +192,29 @@ class MigrateMixin(AutodetectorMixin):
         group.add_argument(
             "--no-wait",
             action="store_true",
-            help="do what needs no waiting for other processes, and say what is left",
+            help="do only the work that does not wait for other processes, and list the remaining changes",
         )
         group.add_argument(
             "--force",
             action="store_true",
-            help="refuse processes that cannot follow, and processes of an earlier release; no wait becomes shorter",
+            help="reject processes that cannot follow, and processes of an earlier release; does not shorten any wait",
         )
         group.add_argument(
             "--rehearse",
             action="store_true",
-            help="write nothing: show what would become of some items as they are now",
+            help="do not write; show how some of the current items would change",
         )
         group.add_argument(
             "--items",
             type=int,
             default=rehearse.DEFAULT_ITEMS,
-            help="with --rehearse, how many items of the table each operation is tried on (%(default)s)",
+            help="with --rehearse, the number of items on which each operation is tried (%(default)s)",
         )
-        group.add_argument("--segments", type=int, default=4, help="parts of the table to read at once (%(default)s)")
-        group.add_argument("--max-rcu", type=float, help="the most read units a second")
-        group.add_argument("--max-wcu", type=float, help="the most write units a second")
+        group.add_argument(
+            "--segments", type=int, default=4, help="parts of the table to read in parallel (%(default)s)"
+        )
+        group.add_argument("--max-rcu", type=float, help="maximum read units per second")
+        group.add_argument("--max-wcu", type=float, help="maximum write units per second")
 
     def execute(self, *args: object, **options: object) -> Any:
         """Run the checks and the command. The checks need not report migrations that are about to be applied."""
@@ -224,7 +226,7 @@ class MigrateMixin(AutodetectorMixin):
         """Announce the migrations, and carry out the open changes as far as living processes can follow."""
         if options.get("finish"):
             raise CommandError(
-                "There is no --finish any more: manage.py migrate carries out a change by itself, before or after the "
+                "The option --finish was removed: manage.py migrate completes a change by itself, before or after the "
                 "deployment. Run it without the option."
             )
         with _command_errors():
@@ -269,8 +271,8 @@ class MigrateMixin(AutodetectorMixin):
     def _rehearse(self, options: dict[str, Any]) -> None:
         most = options.get("items", rehearse.DEFAULT_ITEMS)
         if most < 1:
-            raise CommandError("--items is a number of items, at least 1.")
-        self.run.say("What would be done to the items, each operation by itself, as they are now:")
+            raise CommandError("--items must be an integer of at least 1.")
+        self.run.say("Changes that each operation alone would make to the current items:")
         try:
             plan = rehearse.migration_plan(
                 connections[options["database"]], options.get("app_label"), options.get("migration_name")

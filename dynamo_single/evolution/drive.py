@@ -98,8 +98,8 @@ def step_of(found: TableChange) -> tuple[Step, Any]:
     number = found.change.number
     if number >= len(operations) or type(operations[number]).__name__ != found.change.kind:
         raise ConfigurationError(
-            f"{found.change.migration} has begun {found.change.parameters['label']!r}, and there is no such migration "
-            "with that operation any more. Put its file back, run migrate, and remove it then."
+            f"{found.change.migration} has started {found.change.parameters['label']!r}, but the migration or its "
+            "operation no longer exists. Restore the file, run migrate, and then remove it."
         )
     return steps_of(graph, migration)[number], migration
 
@@ -264,8 +264,8 @@ def measure_fence(table: Table, state: TableState, this: Run) -> None:
         knowledge.change(table, lambda each: replace(each, fences={**each.fences, place: tolerance}))
     if not tolerance and not table.settings.is_local:
         this.say(
-            f"    {place} takes requests however late they were signed: a process that was stopped between two steps "
-            "for longer than its lease may still write in the form of before, and nobody notices."
+            f"    {place} accepts requests regardless of the age of their signature: a process that was suspended "
+            "between two steps for longer than its lease can still write items of the former schema unnoticed."
         )
 
 
@@ -314,9 +314,9 @@ def _held_back(table: Table, ready: Sequence[_Moving], state: TableState, this: 
             for one in living:
                 this.say(f"    {one.describe(now)} has code of before {one.lacks(needed[id(each)])}")
             this.say(
-                f"    {each.change.parameters['label']} is not carried out: {len(living)} "
-                f"{'process' if len(living) == 1 else 'processes'} would be refused. Deploy, and run migrate again; "
-                "--force refuses them now."
+                f"    {each.change.parameters['label']} is not applied: {len(living)} "
+                f"{'process' if len(living) == 1 else 'processes'} would be rejected. Deploy, and run migrate again; "
+                "--force rejects them now."
             )
     return stopped
 

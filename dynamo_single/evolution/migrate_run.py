@@ -63,9 +63,9 @@ class Run:
         """
         if not self.forced:
             raise ConfigurationError(
-                f"{table.name} was migrated by an earlier release of dynamo_single. Its processes do not notice that a "
-                "migration goes on, and this command cannot see them. Nothing was changed. Let every process run this "
-                "release first, then repeat the command with --force."
+                f"{table.name} was migrated by an earlier release of dynamo_single. Processes of that release do not "
+                "notice a running migration, and this command cannot detect them. Nothing was changed. Deploy this "
+                "release to all processes, then repeat the command with --force."
             )
 
     def begin(self, table: Table) -> None:

@@ -76,7 +76,7 @@ class Process:
         """Return its host and process id, when it last answered, and when it started."""
         host, pid, *_ = self.key.removeprefix(PROCESS).split("#")
         silent, started = max(0.0, now - self.said), max(0.0, now - self.started)
-        return f"{host} pid {pid} (started {started:.0f} s ago, last heard of {silent:.0f} s ago)"
+        return f"{host} pid {pid} (started {started:.0f} s ago, last seen {silent:.0f} s ago)"
 
 
 def processes(table: Table) -> tuple[list[Process], float]:
@@ -155,14 +155,16 @@ class Barrier:
             if is_over and not kept:
                 # One that goes by the revision has no older request any more that could be executed.
                 for each in (each for each in late if each.heard < self.revision):
-                    say(f"    {each.describe(now)} does not answer: {forgotten}")
+                    say(f"    {each.describe(now)} does not respond: {forgotten}")
                     self._forget(each)
                 return True
             if not waits:
                 return False
             for each in (each for each in late if each.key not in told):
                 told.add(each.key)
-                more = ", and goes without the fence: end it, or repeat with --force" if each in kept else ""
+                more = (
+                    ", which sends requests without the fence: end it, or repeat with --force" if each in kept else ""
+                )
                 say(f"    waiting for {each.describe(now)}{more}")
             pause(LOCAL_POLL if self.table.settings.is_local else POLL)
 

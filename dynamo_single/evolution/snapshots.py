@@ -237,8 +237,8 @@ class Snapshot(MigrationValue):
         for each in found.attributes:
             if each not in self.attributes:
                 raise ConfigurationError(
-                    f"{self.item_type}: the condition of the key {name} asks for {each!r}, which the migrations know "
-                    f"no attribute of. They know {', '.join(self.attributes)}."
+                    f"{self.item_type}: the condition of the key {name} names {each!r}, which is not an attribute in "
+                    f"the migrations. They have {', '.join(self.attributes)}."
                 )
         return found
 
@@ -284,8 +284,8 @@ class Snapshot(MigrationValue):
     def _key_kind(self, name: str, source: str) -> str:
         if name not in self.attributes:
             raise ConfigurationError(
-                f"{self.item_type}: the key {source!r} names {name!r}, which the migrations know no attribute of. They "
-                f"know {', '.join(self.attributes)}."
+                f"{self.item_type}: the key {source!r} names {name!r}, which is not an attribute in the migrations. "
+                f"They have {', '.join(self.attributes)}."
             )
         return str(self.attributes[name].attribute(name).key_kind)
 

@@ -115,8 +115,8 @@ def _reference(after: Snapshot, stored: str, name: str) -> CountTarget:
     field = _field(_model(after), stored)
     if field is None:
         raise ConfigurationError(
-            f"No reference with an on_delete is stored as {stored!r} in {after.item_type} any more, so that nobody can "
-            "say what it counts. Deploy the code that has it, and finish with that."
+            f"Cannot count references: {after.item_type} no longer has a reference with an on_delete that is stored as "
+            f"{stored!r}. Deploy the code that has the reference, and run migrate with that code."
         )
     target = field.related_model._meta.concrete_model
     return CountTarget(target, name, Referrers(target, field))
@@ -130,8 +130,8 @@ def _model(after: Snapshot) -> type[DynamoModel]:
     model = registry.model_of_type(after.alias, after.item_type)
     if model is None:
         raise ConfigurationError(
-            f"No model has items of type {after.item_type}, so that nobody can say what is counted. Deploy the code "
-            "that has, and finish with that."
+            f"Cannot count objects: no model has items of type {after.item_type}. Deploy the code that has the model, "
+            "and run migrate with that code."
         )
     return model
 
@@ -308,7 +308,9 @@ def _lease_now(table: Table, moved: int) -> Lease | None:
     """Return the lease of this process; raise ``MigrationStopped`` if the table's state has moved on."""
     lease, now = knowledge.lease_now(table)
     if now != moved:
-        raise MigrationStopped("Another migrate goes on with the open changes of this table. Nothing more was written.")
+        raise MigrationStopped(
+            "Another migrate command has taken over the open changes of this table. Nothing more was written."
+        )
     return lease
 
 

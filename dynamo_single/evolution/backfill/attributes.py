@@ -35,7 +35,7 @@ def fill_attribute(after: Snapshot, name: str, compute: Compute | None = None) -
     """
     attribute = after.attributes[name]
     if attribute.copied or attribute.counted:
-        raise ConfigurationError(f"{name} follows from other objects: it is copied by filled_copy(), or counted.")
+        raise ConfigurationError(f"{name} depends on other objects: filled_copy() copies it, or a count sets it.")
     if attribute.source:
         return _fill_computed(after, name)
 
@@ -188,8 +188,8 @@ def _convert_once(
         return converted
     if again != converted:
         raise InvalidValue(
-            "A value that is converted cannot be told from one that is not, and would be converted twice after an "
-            "interruption. Store the attribute under another name (RenameAttribute with stored=...)."
+            "Converted values cannot be distinguished from former values, so an interrupted migration would convert "
+            "them twice. Store the attribute under another name (RenameAttribute with stored=...)."
         )
     return converted
 

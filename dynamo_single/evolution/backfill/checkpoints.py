@@ -353,11 +353,11 @@ def _damaged(work: Work, sort_key: str) -> MigrationStopped:
 
 def _running(work: Work, run: StoredRun | None) -> MigrationRunning:
     if run is None:
-        return MigrationRunning(f"Another operator has taken over {work.name}; this one has stopped.")
+        return MigrationRunning(f"Another operator has taken over {work.name}. This operator has stopped.")
     since = datetime.fromtimestamp(run.since, UTC).isoformat(" ", "seconds")
     left = max(0, round(run.until - clock.timestamp()))
     return MigrationRunning(
-        f"{work.name} is carried out by {run.holder} since {since}. Wait until it has ended; if it was killed, its "
-        f"lease ends in {left} s, and running this again then goes on where it was.",
+        f"{run.holder} has been running {work.name} since {since}. Wait until it has ended. If it was killed, its "
+        f"lease ends in {left} s: repeat the command after that to resume its work.",
         holder=run.holder,
     )

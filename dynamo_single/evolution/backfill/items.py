@@ -159,7 +159,7 @@ def _reread(sender: Sender, work: Work, key: ItemKey, item: Item) -> tuple[Item,
         if further.keys() <= wanted.keys():
             work.task.prepare([item], sender.write)
             return item, found
-    raise InvalidValue("What it has to do with was written by others each time it was read.")
+    raise InvalidValue("Other processes changed its dependent items during each attempt.")
 
 
 def _only_conditions(error: TransactionCancelled) -> bool:

@@ -59,8 +59,8 @@ def change_items(snapshot: Snapshot, function: Function) -> Task:
         found = with_values(item, values)
         if with_values(found, given(found)) != found:
             raise InvalidValue(
-                f"{getattr(function, '__name__', 'The function')}() changes again what it has changed. Let it give "
-                "nothing for such an item: work that was interrupted would change it twice."
+                f"{getattr(function, '__name__', 'The function')}() changes its own result again, so interrupted work "
+                "would change an item twice. Return None for an item that it has already changed."
             )
         return with_dependents(snapshot, found, set(values))
 

@@ -146,7 +146,8 @@ def _copy(after: Snapshot, name: str) -> CopiedAttribute:
     copy = next(found, None)
     if copy is None:
         raise ConfigurationError(
-            f"{after.item_type}: no model copies {after.attributes[name].copied} as {stored!r} any more, so that "
-            "nobody can say where its source is. Deploy the code that does, and migrate with it."
+            f"Cannot find the source of {stored!r} in {after.item_type}: no model still copies "
+            f"{after.attributes[name].copied} into it. Deploy the code that has the copy, and run migrate "
+            "with that code."
         )
     return copy

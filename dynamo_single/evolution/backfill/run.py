@@ -154,7 +154,9 @@ def run_work(work: Work, table: Table, options: Options | None = None) -> Report
     error of the table ended it early, and ``MigrationIncomplete`` if items could not be changed.
     """
     if atomic_block.current() is not None:
-        raise NotSupported("Work on items is not part of an atomic() block: it cannot be taken back. Call it outside.")
+        raise NotSupported(
+            "Cannot work on items inside an atomic() block: the work cannot be rolled back. Call it outside."
+        )
     options = options or Options()
     checkpoints = Checkpoints.taken(table, work, options)
     if checkpoints.run.done:
@@ -170,8 +172,8 @@ def run_work(work: Work, table: Table, options: Options | None = None) -> Report
         _walk_all(walk, tally, stop, news, most=table.settings.max_pool_connections)
         if not tally.done:
             raise MigrationStopped(
-                f"{work.label}: stopped after {tally.sum('scanned'):,} of about {tally.expected:,} items. What is done "
-                "stays; run the same command again, and it goes on from here."
+                f"{work.label}: stopped after {tally.sum('scanned'):,} of about {tally.expected:,} items. The work so "
+                "far is kept. Repeat the command to resume."
             )
         checkpoints.finish(tally.sum("failed"))
     if tally.sum("failed"):
@@ -232,8 +234,7 @@ def _release_at_end(checkpoints: Checkpoints) -> Iterator[None]:
         if isinstance(error, MigrationStopped) or not isinstance(error, DynamoSingleError):
             raise
         raise MigrationStopped(
-            f"{checkpoints.work.label}: {error} What is done stays; run the same command again, and it goes on from "
-            "here."
+            f"{checkpoints.work.label}: {error} The work so far is kept. Repeat the command to resume."
         ) from error
     except KeyboardInterrupt:
         with suppress(DynamoSingleError):

@@ -190,7 +190,7 @@ def fill_tasks(after: Snapshot, name: str, default: object, compute: Compute | N
 def counting_note(attribute: StoredAttribute) -> str:
     """Return the note about counting that an operation's description ends with."""
     if attribute.checked:
-        return "; those who refer are counted"
+        return "; referring objects are counted"
     return "; it is counted" if attribute.counted else ""
 
 

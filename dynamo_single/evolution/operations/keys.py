@@ -90,8 +90,11 @@ class AlterKey(_KeyChange):
     category = OperationCategory.ALTERATION
 
     def hint(self, before: Snapshot, after: Snapshot) -> str:
-        """Name the way that refuses no list."""
-        return "A new key on another index in its place refuses no list; remove this one in a later deployment."
+        """Return the alternative that does not reject any list."""
+        return (
+            "To keep all lists working, add a new key on another index instead, and remove the former key in a later "
+            "deployment."
+        )
 
     def phases(self, before: Snapshot, after: Snapshot) -> Phases:
         """Return the phases of a key that is written otherwise."""

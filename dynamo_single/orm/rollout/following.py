@@ -43,7 +43,7 @@ def form_in(state: TableState, layout: ModelLayout) -> StoredForm | None:
         return found
     for item_type, form in state.forms.items():
         if label in (form.label, *form.labels):
-            what = f"its items have the itemType {item_type!r}, and not {layout.item_type!r}"
+            what = f"its items have the itemType {item_type!r} instead of {layout.item_type!r}"
             raise not_applied(layout, what, _changed_by(form, "itemType"))
     _refuse_unknown(state, layout)
     return None
@@ -87,8 +87,8 @@ def follow(layout: ModelLayout, form: StoredForm, rules: Mapping[str, str], know
 def _refuse_paused(layout: ModelLayout, form: StoredForm) -> None:
     if form.paused:
         raise FormNotApplied(
-            f"The items of {layout.label} are being converted by {form.paused}, and no code may use them meanwhile. "
-            "Nothing was read or written. Try again once manage.py migrate is through; if it was stopped, run it again."
+            f"Cannot use {layout.label} while {form.paused} converts its items. Nothing was read or written. Retry "
+            "after manage.py migrate has finished. If the command was stopped, run it again."
         )
 
 
@@ -107,7 +107,7 @@ def _check(layout: ModelLayout, used: ModelLayout, form: StoredForm, rules: Mapp
     """Raise if the items are stored otherwise than the model reads and writes them."""
     primary = key_fingerprints(layout)["primary"]
     if form.canonical(primary) != form.canonical(form.primary):
-        what = f"its items have the key {form.primary!r}, and not {primary!r}"
+        what = f"its items have the key {form.primary!r} instead of {primary!r}"
         raise not_applied(layout, what, _changed_by(form, "primary"))
     for name, attribute in registry.attributes_of(registry.model_of(layout)).items():
         stored, written = used.attributes[name].stored, attribute_fingerprint(attribute, layout)
@@ -136,8 +136,9 @@ def _check_parts(layout: ModelLayout, own: set[str], form: StoredForm) -> None:
     for part, migration in form.required.items():
         if part not in own and not _has_migration(_known_name(form, migration)):
             raise FormNotApplied(
-                f"{layout.label}: this code does not know {migration}, which the table's items follow: it would write "
-                f"items without {part!r}. Nothing was read or written. Deploy the code that has this migration."
+                f"Cannot use {layout.label}: this code does not have {migration}, which is applied to the items, and "
+                f"would write items without {part!r}. Nothing was read or written. Deploy the code that has this "
+                "migration."
             )
     for part in form.kept:
         if part not in own:
@@ -168,14 +169,14 @@ def _changed_by(form: StoredForm, part: str) -> str | None:
 def not_applied(layout: ModelLayout, what: str, migration: str | None = None) -> FormNotApplied:
     """Return the error for a model whose items are stored otherwise; ``migration`` has changed that last, if known."""
     way = (
-        "Carry out the migrations that this code has (manage.py migrate), or write the missing one (manage.py "
+        "Apply the migrations of this code (manage.py migrate), or create the missing migration (manage.py "
         "makemigrations)."
     )
     if migration is not None and not _has_migration(migration):
-        way = f"This code does not know {migration}: deploy the code that has this migration."
+        way = f"This code does not have {migration}: deploy the code that has this migration."
     elif migration is not None:
-        way = f"{migration} is not carried out to its end, or is reverted: run manage.py migrate."
-    return FormNotApplied(f"{layout.label} is not as the table's items are: {what}. Nothing was read or written. {way}")
+        way = f"{migration} is not fully applied, or was reverted: run manage.py migrate."
+    return FormNotApplied(f"{layout.label} does not match its items: {what}. Nothing was read or written. {way}")
 
 
 # Names: while an attribute is being renamed its items have the old name, both, or the new name.
@@ -269,11 +270,11 @@ def _made(layout: ModelLayout, form: StoredForm, text: str) -> AccessKey:
     lacking = sorted(set(stored.values()) - python.keys())
     divided = templated is not None and templated.sharded and layout.sharding is None
     if templated is None or lacking or divided:
-        why = f"{layout.label} has nothing that is stored as {', '.join(map(repr, lacking))}"
+        why = f"{layout.label} does not store {', '.join(map(repr, lacking))}"
         why = f"{layout.label} has no shards" if divided and not lacking else why
-        why = why if lacking or divided else "the table does not say how it is written"
+        why = why if lacking or divided else "the table does not record how to write it"
         migration = _changed_by(form, lacking[0]) if lacking else None
-        raise not_applied(layout, f"they have the key {text!r}, and {why}", migration)
+        raise not_applied(layout, f"its items have the key {text!r}, but {why}", migration)
     renamed = {variable: python[each] for variable, each in stored.items()}
     partition, sort = (_bound(layout, source, renamed) for source in (templated.partition, templated.sort))
     conditioned = tuple(renamed[variable] for variable in templated.conditioned)

@@ -394,9 +394,9 @@ def _warn(table: Table, layout: ModelLayout) -> None:
         return
     known.unsaid.add(app)
     logger.warning(
-        "The app %r has migrations, and the table %r says nothing of %s: the migration that adds it was not "
-        "applied there. Nobody notices where its items have another form than the model; a renamed attribute reads "
-        "as None. Run manage.py migrate, with --fake-initial if the items are there already.",
+        "The app %r has migrations, but the table %r has no record of %s: the migration that adds it was not applied "
+        "there. Items that do not match the model are not detected, and a renamed attribute reads as None. Run "
+        "manage.py migrate, with --fake-initial if the items already exist.",
         *(app, table.name, layout.label),
     )
 
@@ -537,7 +537,9 @@ def change(table: Table, work: Callable[[TableState], TableState], *, moves: boo
             _bumps[table] = after.revision, time.time() if written_at is None else written_at
         stale()
         return after
-    raise Conflict(f"What {table.name} says of its items is being changed by other processes all the time; try again.")
+    raise Conflict(
+        f"Other processes changed the state of {table.name} during each attempt. Nothing was written. Retry."
+    )
 
 
 def stale() -> None:

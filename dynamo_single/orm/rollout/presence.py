@@ -118,8 +118,8 @@ class Presence:
         except (AccessDenied, Throttled) as error:
             self.is_refused = True
             logger.warning(
-                "This process cannot write its presence item in the table %r: %s It goes on with leases of 2 seconds: "
-                "it reads the state of the table every second.",
+                "This process cannot write its presence item in the table %r: %s It continues with leases of 2 "
+                "seconds, and reads the state of the table every second.",
                 *(table.name, error),
             )
             return

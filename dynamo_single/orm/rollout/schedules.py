@@ -76,9 +76,9 @@ def refuse_divided(state: TableState, layout: ModelLayout) -> None:
     if recorded is None or layout.sharding is not None or all(each.shards == 1 for each in recorded.entries):
         return
     raise FormNotApplied(
-        f"{layout.label}: the table has its items divided into shards ({Schedule(recorded.entries)}), and none of the "
-        "model's keys is sharded: this code would look into one of them. Nothing was read or written. It is older than "
-        "the table: run the code whose class Keys has models.Shards."
+        f"Cannot use {layout.label}: its items are divided into shards ({Schedule(recorded.entries)}), but the model "
+        "has no sharded key, so this code would use only one shard. Nothing was read or written. Deploy the code whose "
+        "class Keys has models.Shards."
     )
 
 

@@ -44,10 +44,9 @@ def grow(table: Table, model: ModelLayout | Divided, shards: int, since: datetim
     wanted = entry_of(divided, begins, shards)
     if begins < server_time(table) + LEAD:
         raise NotSupported(
-            f"{divided.label}: from {time_text(begins)} on there cannot be {shards} shards. What is written by then "
-            "belongs to the shards that processes know of, and they ask only twice a minute; items would have to be "
-            "moved. "
-            f"The earliest time is {time_text(seconds(earliest_start(table)))}."
+            f"Cannot use {shards} shards for {divided.label} starting at {time_text(begins)}: processes read the "
+            "number of shards only twice a minute, and would write items into the former shards until then. Nothing "
+            f"was written. The earliest time is {time_text(seconds(earliest_start(table)))}."
         )
 
     def grown(found: Schedule | None) -> Schedule:
@@ -79,8 +78,8 @@ def record_first(table: Table, model: ModelLayout | Divided, shards: int, *, is_
     def first(found: Schedule | None) -> Schedule:
         if found not in (None, wanted):
             raise NotSupported(
-                f"{divided.label} has shards already, as {table.name} says: {found or wanted}. Items are "
-                "written by that. Let the number change at a time to come."
+                f"{table.name} already records shards for {divided.label}: {found or wanted}. Its items use this "
+                "number. Nothing was written. Set a time in the future for the new number."
             )
         return wanted
 

@@ -56,9 +56,9 @@ def read_state(item: Item) -> TableState:
             found[name] = reader()
         except (KeyError, ValueError, DecodeError) as error:
             damage = UnexpectedItem(
-                f"The item {' / '.join(key_of(item))} does not say in a known way what the table holds: {name}: "
-                f"{error!r}. A later release of dynamo_single may have written it: use that release. If it is damaged, "
-                "restore this item from a backup of the table."
+                f"Cannot read the table's state from the item {' / '.join(key_of(item))}: {name}: {error!r}. If a "
+                "later release of dynamo_single wrote the item, use that release. If the item is damaged, restore it "
+                "from a backup of the table."
             )
             if name == _SHARDS and isinstance(error, ValidationError):
                 raise damage from error

@@ -244,9 +244,9 @@ def refuse_foreign(settings: TableSettings, state: TableState) -> None:
     own = settings.owner
     if own and state.owner and state.owner != own:
         raise ForeignTable(
-            f"The table {settings.table_name!r} at {settings.place} belongs to the project {state.owner!r}, and this "
-            f"one is {own!r}. Nothing was read or written. Give this project a table of its own; or, if the two are "
-            f'one project, say so in both: "OWNER": {state.owner!r} in DYNAMO_SINGLE[{settings.alias!r}].'
+            f"The table {settings.table_name!r} at {settings.place} belongs to the project {state.owner!r}, but this "
+            f"is the project {own!r}. Nothing was read or written. Use a separate table for this project. If both are "
+            f'the same project, set "OWNER": {state.owner!r} in DYNAMO_SINGLE[{settings.alias!r}] of both.'
         )
 
 

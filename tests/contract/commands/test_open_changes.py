@@ -101,7 +101,7 @@ def test_a_table_of_another_project_is_an_error(opened: Table) -> None:
     with override_settings(DYNAMO_SINGLE={"default": f"{_url(opened)}&owner=blog"}):
         (found,) = migrations.check_tables(databases=["default"])
     assert found.id == "dynamo_single.E022"
-    assert "belongs to the project 'shop', and this one is 'blog'" in found.msg
+    assert "belongs to the project 'shop', but this is the project 'blog'" in found.msg
 
 
 def test_a_table_that_is_not_there_has_nothing_open(table: Table) -> None:

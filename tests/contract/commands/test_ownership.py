@@ -43,7 +43,7 @@ def test_another_projects_commands_are_refused(table: Table, command: tuple[str,
     with project(table, "shop"):
         run("dynamo_setup")
     before = table.send(Request("Scan"))["Items"]
-    said = r"belongs to the project 'shop', and this one is 'blog'.*\"OWNER\": 'shop' in DYNAMO_SINGLE\['default'\]"
+    said = r"belongs to the project 'shop', but this is the project.*\"OWNER\": 'shop' in DYNAMO_SINGLE\['default'\]"
     with project(table, "blog"), pytest.raises(CommandError, match=said):
         run(*command)
     assert table.send(Request("Scan"))["Items"] == before

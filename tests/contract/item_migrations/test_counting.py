@@ -165,7 +165,7 @@ def test_a_reference_that_is_checked_is_counted(app: History, table: Table) -> N
     people.objects.get(shop_id="o").delete()
     checked = member(app, HOME_KEYS, on_delete=models.PROTECT, checked=True)
     app.make()
-    assert app.operations() == ["Alter attribute home_id of Member; those who refer are counted"]
+    assert app.operations() == ["Alter attribute home_id of Member; referring objects are counted"]
     app.migrate(until=1)
     join(checked, "p")
     checked.objects.get(shop_id="m").delete()
@@ -281,7 +281,7 @@ def test_what_cannot_be_counted_yet_stays_open(app: History, table: Table) -> No
     member(app, on_delete=models.PROTECT, checked=True)
     app.make()
     with pytest.raises(
-        CommandError, match=r"(?s)histories.Member cannot be counted yet\. .* run the same command again"
+        CommandError, match=r"(?s)histories.Member cannot be counted yet\. .* Repeat the command to resume"
     ):
         app.migrate()
     assert len(form(table, "Member").opened) == 1
@@ -549,8 +549,8 @@ def test_a_relation_that_is_checked_is_counted(app: History, table: Table) -> No
     checked = shop(app, tags=models.ManyToMany(tag, related_name="shops", checked=True))
     app.make()
     assert app.operations() == [
-        "Alter attribute shop_id of Shop_tags; those who refer are counted",
-        "Alter attribute tag_id of Shop_tags; those who refer are counted",
+        "Alter attribute shop_id of Shop_tags; referring objects are counted",
+        "Alter attribute tag_id of Shop_tags; referring objects are counted",
     ]
     app.migrate(until=0)
     plain.objects.get(pk="b").tags.add("y")

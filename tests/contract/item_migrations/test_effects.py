@@ -51,7 +51,7 @@ def test_each_change_says_what_code_will_notice(app: History, name: str) -> None
 @pytest.mark.parametrize(
     ("name", "way"),
     [
-        ("AlterKey", "A new key on another index in its place refuses no list"),
+        ("AlterKey", "To keep all lists working, add a new key on another index"),
         ("RenameModel with its items", 'item_type = "Shop" in class Meta leaves the items as they are'),
         ("RenameAttribute of what is unique", 'attr_name="town" leaves the stored values as they are'),
         ("AlterAttribute", "Give the operation convert=, a function of the old value"),

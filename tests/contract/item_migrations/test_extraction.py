@@ -78,7 +78,7 @@ def test_what_old_code_changes_before_it_is_refused_follows(app: History) -> Non
     app.migrate(until=0)
     old.objects.filter(pk="a").update(data={"at": {"town": "Thun"}})
     app.migrate(until=1)
-    with app.code_of("0001"), pytest.raises(FormNotApplied, match=r"does not know histories\.0002"):
+    with app.code_of("0001"), pytest.raises(FormNotApplied, match=r"does not have histories\.0002"):
         old.objects.filter(pk="a").update(data={"at": {"town": "Chur"}})
     app.migrate()
     assert (item()["town"], item()["gs1pk"]) == ("Thun", "SHOP#Thun")

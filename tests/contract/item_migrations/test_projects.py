@@ -108,7 +108,7 @@ def test_sql_models_and_ours_migrate_together(project: Project, table: Table) ->
     assert "+ Add model Shop, stored as Shop\n    + Create model Visit" in made
     assert "No changes detected" in checked
     assert (refused[0], "migrate --fake-initial" in refused[2]) == (1, True)
-    assert "Shop: 1 items looked at" in adopted
+    assert "Shop: checked 1 items" in adopted
     project.write(
         MODELS.replace("#by_name", "by_name").replace("note =", 'more = sql.TextField(default="")\n    note =')
     )
@@ -159,7 +159,7 @@ def test_a_migration_whose_sql_tables_are_there_is_adopted_as_well(project: Proj
     table.send(Request("DeleteItem", {"Key": {"pk": {"S": "SHOP#b"}, "sk": {"S": "#METADATA"}}}))
     (said,) = project.said("migrate --fake-initial")
     assert "FAKED" in said
-    assert "Shop: 1 items looked at" in said
+    assert "Shop: checked 1 items" in said
     assert "Item" in table.send(Request("GetItem", {"Key": state}))
 
 
@@ -220,8 +220,8 @@ def test_a_reference_to_a_model_that_no_migration_has_says_what_to_do(project: P
     )
     ((code, _, said),) = project.run("migrate")
     assert code == 1
-    assert "shops.Shop is stored in DynamoDB, and no migration of its app has it yet (AddModel). Write one: " in said
-    assert "manage.py makemigrations shops, and let the migration that refers to it depend on that." in said
+    assert "shops.Shop is stored in DynamoDB, but the migrations of its app do not add it (AddModel). Run " in said
+    assert "manage.py makemigrations shops, and add its migration to the dependencies." in said
 
 
 def test_no_migration_is_written_into_the_installed_package() -> None:

@@ -162,7 +162,7 @@ def test_going_back_leaves_the_number_and_says_so(app: History) -> None:
     model = shop(app)
     write(app, "0002_shards", "items.ChangeShards('Shop', 8)")
     app.migrate()
-    assert "histories.Shop: 8 shards, as before: items are divided by it" in app.migrate("0001")
+    assert "histories.Shop: 8 shards (unchanged: items use this number of shards" in app.migrate("0001")
     assert schedule(model) == "8 shards"
     assert "histories.Shop: 8 shards." in app.migrate()
 

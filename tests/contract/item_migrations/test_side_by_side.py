@@ -158,7 +158,7 @@ def test_new_code_writes_a_key_no_more_once_it_goes(app: History) -> None:
 def test_a_key_whose_attribute_is_gone_is_an_error(app: History) -> None:
     """New code could not write it, and old code would miss the object in silence."""
     new = app.model(bases=(models.SoftDeleteModel,))
-    with pytest.raises(FormNotApplied, match=r"'gs1 SHOP \{name:text\}'.*nothing that is stored as 'name'"):
+    with pytest.raises(FormNotApplied, match=r"'gs1 SHOP \{name:text\}'.*does not store 'name'"):
         new.objects.create(shop_id="d")
 
 

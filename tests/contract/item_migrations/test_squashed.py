@@ -106,7 +106,7 @@ def test_code_of_before_the_replaced_migrations_is_refused(app: History) -> None
     for name in app.files[1:]:
         (app.folder / f"{name}.py").unlink()
     app.start()
-    with pytest.raises(FormNotApplied, match=r"does not know histories\.0003_items"):
+    with pytest.raises(FormNotApplied, match=r"does not have histories\.0003_items"):
         read(app)
 
 

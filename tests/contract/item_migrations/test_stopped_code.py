@@ -90,7 +90,7 @@ def test_processes_that_are_silent_and_come_back(tmp_path: Path, table: Table) -
         assert blocking.stopped.wait(10)
         status, said = project.migrate().result(leaps=True)
         assert status == 0, said
-        assert "does not answer: it is forgotten, and its late requests are rejected" in said
+        assert "does not respond: it is forgotten, and its late requests are rejected" in said
         for key in project.presence(forgotten):
             table.send(Request("DeleteItem", {"Key": key}))
         forgotten.go_on()

@@ -87,9 +87,9 @@ def test_that_no_migration_was_applied_is_a_warning(
     (said,) = [each for each in caplog.records if "'catalog'" in each.getMessage()]
     assert said.levelname == "WARNING"
     assert said.getMessage() == (
-        f"The app 'catalog' has migrations, and the table '{table.name}' says nothing of catalog.Club: the migration "
-        "that adds it was not applied there. Nobody notices where its items have another form than the model; a "
-        "renamed attribute reads as None. Run manage.py migrate, with --fake-initial if the items are there already."
+        f"The app 'catalog' has migrations, but the table '{table.name}' has no record of catalog.Club: the migration "
+        "that adds it was not applied there. Items that do not match the model are not detected, and a renamed "
+        "attribute reads as None. Run manage.py migrate, with --fake-initial if the items already exist."
     )
     caplog.clear()
     say()
@@ -189,7 +189,7 @@ def test_an_order_by_an_attribute_that_some_items_lack_is_refused(say: Say) -> N
             {"attributes": {**FORM.attributes, "name": "name Number"}},
             "name as .name .*., and its items have .name Number",
         ),
-        ({"item_type": "Association"}, "have the itemType 'Association', and not 'Club'"),
+        ({"item_type": "Association"}, "have the itemType 'Association' instead of 'Club'"),
     ],
     ids=["primary key", "attribute", "type", "item type"],
 )
@@ -290,7 +290,7 @@ def test_a_state_of_a_later_release_is_not_read_as_another(say: Say, table: Tabl
         )
     )
     knowledge.forget()
-    with pytest.raises(UnexpectedItem, match="A later release of dynamo_single"):
+    with pytest.raises(UnexpectedItem, match="later release of dynamo_single wrote the item"):
         Club.objects.get(pk="c")
 
 

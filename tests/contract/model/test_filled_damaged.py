@@ -21,7 +21,7 @@ from tests.contract.conftest import Pages, text_of
 from tests.contract.damage import damages, store
 from tests.contract.model.test_filled import FORM, LAYOUT, MIGRATED
 
-NAMED = "The item MIGRATIONS / #STATE does not say in a known way what the table holds"
+NAMED = "Cannot read the table's state from the item MIGRATIONS / #STATE"
 #: Attributes of the state item that need not be there.
 OPTIONAL = ("owner", "shards", "moved", "movedAt", "lease", "fences", "fencedSince")
 USER = {"username": "ann", "email": "ann@example.com", "password": "secret-9"}
@@ -81,7 +81,7 @@ def test_models_with_migrations_name_it(state: dict[str, Any], table: Table) -> 
     for what, damaged in states_of(state):
         store(table, damaged)
         knowledge.forget()
-        with pytest.raises(UnexpectedItem, match=f"{NAMED}.*restore this item from a backup"):
+        with pytest.raises(UnexpectedItem, match=f"{NAMED}.*restore it from a backup"):
             Club.objects.filter(pk="c").first()
         assert what
     store(table, state)

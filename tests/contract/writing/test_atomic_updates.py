@@ -254,7 +254,7 @@ def test_what_a_change_needs_has_to_be_there(
         ("qty", models.Append([1]), NotSupported, "is a IntegerAttribute: Append() changes lists"),
         ("tags", models.AddToSet([1]), NotSupported, "is a ListAttribute: AddToSet() changes sets"),
         ("labels", models.AddToSet([]), InvalidValue, "has no members"),
-        ("labels", models.AddToSet([1]), InvalidValue, "labels takes a set of texts"),
+        ("labels", models.AddToSet([1]), InvalidValue, "labels takes a set of strings"),
         ("levels", Now(), InvalidValue, "levels takes a set of numbers"),
         ("qty", models.REMOVE, InvalidValue, "qty is missing"),
     ],

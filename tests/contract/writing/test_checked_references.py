@@ -190,7 +190,7 @@ def test_many_are_created_together(globe: Theatre, table: Table) -> None:
 
 
 def test_it_takes_an_on_delete() -> None:
-    with pytest.raises(ConfigurationError, match="checked=True is what lets an on_delete hold exactly"):
+    with pytest.raises(ConfigurationError, match="checked=True requires an on_delete"):
         models.ReferenceAttribute(Theatre, on_delete=models.DO_NOTHING, checked=True)
 
 

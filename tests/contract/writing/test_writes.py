@@ -83,7 +83,7 @@ def test_an_object_in_the_trash_keeps_its_key() -> None:
         ),
         (lambda: Sample(number=float("nan")), InvalidValue, "catalog.Sample: number takes a number, not float nan."),
         (lambda: Sample(data=[1]), InvalidValue, "catalog.Sample: data takes a dict, not list [1]."),
-        (lambda: Sample(words={1}), InvalidValue, "catalog.Sample: words takes a set of texts, not set {1}."),
+        (lambda: Sample(words={1}), InvalidValue, "catalog.Sample: words takes a set of strings, not set {1}."),
         (lambda: Sample(blob="text"), InvalidValue, "catalog.Sample: blob takes bytes, not str 'text'."),
         (lambda: Sample(token="x"), InvalidValue, "catalog.Sample: token takes a UUID, not str 'x'."),
         (

@@ -385,7 +385,7 @@ def test_a_function_that_never_ends_is_refused() -> None:
     """After an interruption it would change an item twice."""
     store = Store(lamp())
     failed = store.done(change_items(snapshot(), lambda values: {"name": values["name"] + "!"}))
-    assert "changes again what it has changed" in failed["LAMP#1", "#METADATA"]
+    assert "changes its own result again" in failed["LAMP#1", "#METADATA"]
 
 
 def test_a_move_takes_claims_and_keys_along() -> None:

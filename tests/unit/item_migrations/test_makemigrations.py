@@ -254,7 +254,7 @@ def test_without_anybody_to_ask_a_model_that_may_have_been_renamed_is_named(app:
     app.make()
     app.forget("Shop")
     app.model("Store", name=name())
-    assert "Store may be Shop under another name, and --noinput asks nobody." in app.make("--noinput")
+    assert "Shop may have been renamed to Store, but --noinput disables the prompt." in app.make("--noinput")
     assert app.operations() == ["Add model Store, stored as Store", "Remove model Shop; its items stay in the table"]
     file = app.folder / f"{app.files[-1]}.py"
     before, _, _ = file.read_text().partition("    operations = [")
@@ -278,7 +278,7 @@ def test_another_table_is_refused(app: History) -> None:
     app.model()
     app.make()
     app.model(options={"table": "kinds"})
-    with pytest.raises(CommandError, match="No migration moves items to another table"):
+    with pytest.raises(CommandError, match="migrations do not move items to another table"):
         app.make()
 
 

@@ -95,13 +95,13 @@ def test_a_key_that_leads_into_a_document_is_refused_with_the_way_out(key: str, 
     ],
 )
 def test_it_is_stored_as_one_value(output: Any) -> None:
-    with pytest.raises(ConfigurationError, match=r"output= takes an attribute for one"):
+    with pytest.raises(ConfigurationError, match=r"pass output= an attribute of one"):
         models.ExtractedAttribute("data__x", output=output)
 
 
 @pytest.mark.parametrize("path", [None, 5, ["data", "x"]])
 def test_its_path_is_a_text(path: Any) -> None:
-    with pytest.raises(ConfigurationError, match="the path is a text that names a place of a document"):
+    with pytest.raises(ConfigurationError, match="the path must be a string that names a value in a document"):
         models.ExtractedAttribute(path)
 
 

@@ -199,8 +199,8 @@ def test_a_message_from_deep_inside_names_the_whole_path() -> None:
     ("given", "message"),
     [
         ({"schema": Base, "of": models.NumberAttribute()}, "A list has either schema=.* or of="),
-        ({"of": models.NumberAttribute}, "of=.*: the elements of a list are declared by an attribute, such as"),
-        ({"of": int}, "of=.*: the elements of a list are declared by an attribute, such as"),
+        ({"of": models.NumberAttribute}, "of=.* does not declare the elements of a list: pass an attribute such as"),
+        ({"of": int}, "of=.* does not declare the elements of a list: pass an attribute such as"),
         ({"of": models.NumberAttribute(default=1)}, r"of=NumberAttribute\(\) cannot be given a default"),
         ({"of": models.NumberAttribute(unique=True)}, "cannot be unique"),
         ({"of": models.ReferenceAttribute("catalog.Company", on_delete=models.DO_NOTHING)}, "cannot be a reference"),

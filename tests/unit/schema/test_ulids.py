@@ -75,7 +75,7 @@ def test_other_kinds_have_no_first_one() -> None:
     """The error names what has."""
     attribute = models.IdAttribute()
     attribute.name = "message_id"
-    with pytest.raises(NotSupported, match=r'message_id does not say when.*IdAttribute\(kind="ulid"\)'):
+    with pytest.raises(NotSupported, match=r'message_id does not contain its creation.*IdAttribute\(kind="ulid"\)'):
         attribute.first_at(NOON)
     with pytest.raises(ConfigurationError, match="kind='ulid'\\) makes no UUIDs"):
         models.IdAttribute(kind="ulid", uuid_version=1)

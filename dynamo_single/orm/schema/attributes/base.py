@@ -249,7 +249,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         if instance._stored is not None:
             fetch(DeferredValue(self.name, self.field), instance)
             if self.name not in instance.__dict__:
-                raise type(instance).DoesNotExist(f"{shown(instance)} is not stored (any more).")
+                raise type(instance).DoesNotExist(f"{shown(instance)} is not stored, or was deleted.")
         return instance.__dict__.get(self.name)
 
     def __set__(self, instance: object, value: T | Combinable | Operation | None) -> None:

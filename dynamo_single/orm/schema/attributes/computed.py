@@ -270,7 +270,7 @@ class ExtractedAttribute(ComputedAttribute, RepeatedAttribute[Any]):
     ) -> None:
         if not isinstance(path, str):
             raise ConfigurationError(
-                f"ExtractedAttribute({path!r}): the path is a text that names a place of a document, such as "
+                f"ExtractedAttribute({path!r}): the path must be a string that names a value in a document, such as "
                 "'data__author__lastname'."
             )
         if output is None:
@@ -278,8 +278,8 @@ class ExtractedAttribute(ComputedAttribute, RepeatedAttribute[Any]):
         is_plain = isinstance(output, Attribute) and not (isinstance(output, DelegatingAttribute) or output.computed)
         if not is_plain or output.document or output.field_options.get("auto_now") or output.settled:
             raise ConfigurationError(
-                f"ExtractedAttribute({path!r}) is stored as one text, number, moment or truth value: output= takes an "
-                "attribute for one, such as models.DecimalAttribute()."
+                f"ExtractedAttribute({path!r}) stores a string, number, datetime or Boolean: pass output= an attribute "
+                "of one of these types, such as models.DecimalAttribute()."
             )
         self.path = path
         self.output = output

@@ -190,8 +190,8 @@ class TTLAttribute(TimestampAttribute[Absent]):
         self.provisional = provisional
         if self.attr_name != names.EXPIRES_AT:
             raise ConfigurationError(
-                f"A TTLAttribute is stored as {names.EXPIRES_AT!r}, the one attribute that the table's time to live "
-                f"is set to, not as {self.attr_name!r}."
+                f"A TTLAttribute is stored as {names.EXPIRES_AT!r}, the attribute of the table's time to live, not as "
+                f"{self.attr_name!r}."
             )
         if self.unit != _UNITS["s"] or self.attr_type != "N":
             raise ConfigurationError(

@@ -304,7 +304,7 @@ class UnicodeSetAttribute(SetAttribute[str, Absent]):
     """A set of strings."""
 
     attr_type = "SS"
-    expects = gettext_noop("a set of texts")
+    expects = gettext_noop("a set of strings")
     member_types = (str,)
 
 

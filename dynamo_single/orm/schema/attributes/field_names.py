@@ -34,7 +34,7 @@ NAMES = {
     "BooleanField": "BooleanAttribute()",
     "NullBooleanField": "BooleanAttribute(null=True)",
     "CharField": _TEXT,
-    "CommaSeparatedIntegerField": "NumberSetAttribute(), or ListAttribute() where the order counts",
+    "CommaSeparatedIntegerField": "NumberSetAttribute(), or ListAttribute() if the order matters",
     "CompositePrimaryKey": 'class Keys: primary = models.Key("ORDER#{customer}", "{number}"), which pk is made of',
     "DateField": "DateAttribute()",
     "DateTimeField": "TimestampAttribute()",
@@ -67,7 +67,7 @@ NAMES = {
 
 #: Options of Django's fields that attributes do not support, and the alternatives.
 OPTIONS = {
-    "db_collation": "DynamoDB compares bytes: a CanonicalAttribute(source=...) beside the text compares without case",
+    "db_collation": "DynamoDB compares bytes: add a CanonicalAttribute(source=...) to compare without case",
     "db_column": "attr_name=... is the name in the stored item",
     "db_comment": "leave it out",
     "db_constraint": "leave it out: DynamoDB does not check references",
@@ -77,7 +77,7 @@ OPTIONS = {
     "limit_choices_to": 'a form\'s own field takes a queryset: form.fields["company"].queryset',
     "parent_link": "one item cannot be two models: derive from an abstract model",
     "primary_key": 'it is declared in class Keys: primary = models.Key("COMPANY#{company_id}", "#METADATA")',
-    "related_query_name": "DynamoDB has no joins, so nothing is asked by this name; related_name= names the manager",
+    "related_query_name": "DynamoDB has no joins, so queries do not use this name; related_name= names the manager",
     "to_field": "a reference holds the other object's pk: leave it out",
     "unique_for_date": "keep the date in an attribute, and name both in Meta.unique_together",
     "unique_for_month": "keep the month in an attribute, and name both in Meta.unique_together",

@@ -188,7 +188,7 @@ class ReferenceAttribute(DelegatingAttribute[M, Nullable]):
             )
         if checked and on_delete is models.DO_NOTHING:
             raise ConfigurationError(
-                "checked=True is what lets an on_delete hold exactly: say one, such as on_delete=models.PROTECT."
+                "checked=True requires an on_delete that it can guarantee, such as on_delete=models.PROTECT."
             )
         if self.one_to_one and not options.setdefault("unique", True):
             raise ConfigurationError("A OneToOneAttribute is unique: a ReferenceAttribute need not be.")
@@ -277,9 +277,9 @@ class AuthorField(base.ReferenceField):
         wanted: Any = self.remote_field.model._meta.concrete_model
         if pk is not None and model is not None and not issubclass(model._meta.concrete_model, wanted):
             raise NotSupported(
-                f"{model_instance._meta.label}.{self.name} is one of {wanted._meta.label}, and one of "
-                f"{model._meta.label} acts in this context. Make the object within acting_as() of one of "
-                f"{wanted._meta.label}, or of nobody: acting_as(None)."
+                f"{model_instance._meta.label}.{self.name} refers to {wanted._meta.label}, but the author in this "
+                f"context is of {model._meta.label}. Create the object inside acting_as() with an object of "
+                f"{wanted._meta.label}, or with None."
             )
         return self.attribute.prepare(pk)
 
@@ -357,11 +357,13 @@ class CopiedAttribute(RepeatedAttribute[Any]):
         named: dict[str, Any] = {"help_text": help_text, "attr_name": attr_name, "secret": secret}
         super().__init__(verbose_name, null=True, blank=True, editable=False, **named)
         if max_holders is not None and (type(max_holders) is not int or max_holders < 1):
-            raise ConfigurationError(f"max_holders={max_holders!r} is no number of objects, from 1 up.")
+            raise ConfigurationError(f"max_holders={max_holders!r} must be an integer of at least 1.")
         if beyond not in ("refuse", "job"):
             raise ConfigurationError(f'beyond={beyond!r}: it can be "refuse", or "job" for manage.py dynamo_rebuild.')
         if beyond == "job" and max_holders is None:
-            raise ConfigurationError('beyond="job" has no effect without max_holders, which says when it begins.')
+            raise ConfigurationError(
+                'beyond="job" requires max_holders, the number of objects beyond which it applies.'
+            )
         self.max_holders = max_holders
         self.beyond = beyond
         self.reference = reference

@@ -142,8 +142,8 @@ class IdAttribute(UnicodeAttribute[Null]):
         """
         if self.kind != "ulid":
             raise NotSupported(
-                f"{self.name} does not say when it was made, so that no identifier is the first of a moment. "
-                'IdAttribute(kind="ulid") makes such identifiers; or put a TimestampAttribute into the key.'
+                f"{self.name} does not contain its creation time, so there is no first identifier of a time. Use "
+                'IdAttribute(kind="ulid"), or add a TimestampAttribute to the key.'
             )
         return self._prefixed(identifiers.first_at(moment))
 

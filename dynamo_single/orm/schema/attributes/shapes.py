@@ -139,8 +139,8 @@ class Elements:
             self.member = as_declared(f"of={type(of).__name__}()", "element", of)
         else:
             raise ConfigurationError(
-                f"of={shown(of)}: the elements of a list are declared by an attribute, such as "
-                "of=models.NumberAttribute(), or by schema= and a class if they are maps with declared places."
+                f"of={shown(of)} does not declare the elements of a list: pass an attribute such as "
+                "of=models.NumberAttribute(), or schema= with a class if the elements are maps."
             )
         self.has_decimals: bool = _has_decimals(self.member)
 
@@ -348,8 +348,8 @@ def _check_declaration(said: str, attribute: Attribute, *, has_default: bool) ->
     ):
         if given:
             raise ConfigurationError(
-                f"{said} cannot be {what}: what it declares is checked, and nothing is made of it. Give such a value "
-                "an attribute of its own beside the map or the list, or the map or the list itself a default."
+                f"{said} cannot be {what}: nested attributes are only validated. Declare a separate attribute next to "
+                "the map or the list, or set a default for the map or the list itself."
             )
 
 
