@@ -25,7 +25,7 @@ PROJECT = Path(__file__).resolve().parent
 OF_TESTS = ("DJANGO_", "DYNAMO_", "PYTEST_")
 PASSWORD = "a-good-password"
 #: The lines of the code that the release with priorities added.
-OF_PRIORITY = re.compile(r"^ +(priority|by_priority) = .*\n", re.MULTILINE)
+OF_PRIORITY = re.compile(r"^ +(priority|by_priority) = .*\n|\"priority\",\s*", re.MULTILINE)
 
 
 class Desk:
@@ -113,8 +113,8 @@ def former(folder: Path) -> Path:
     desk = latest(folder) / "desk"
     for name in ("0002_ticket_priority.py", "0003_default_priority.py"):
         (desk / "migrations" / name).unlink()
-    (desk / "models.py").write_text(OF_PRIORITY.sub("", (desk / "models.py").read_text()))
-    (desk / "api.py").write_text((desk / "api.py").read_text().replace('"priority", ', ""))
+    for name in ("models.py", "api.py"):
+        (desk / name).write_text(OF_PRIORITY.sub("", (desk / name).read_text()))
     return folder
 
 
