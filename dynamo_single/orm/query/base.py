@@ -181,7 +181,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
             if related_reads:
                 run(prefetch.fetch_related(self._result_cache, related_reads))
         if self._prefetch_related_lookups and not self._prefetch_done:
-            run(prefetch.prefetch(self._result_cache or (), self._prefetch_related_lookups))
+            run(prefetch.prefetch(self._result_cache or (), related_reads_of(self).prefetch_related))
             self._prefetch_done = True
         super()._fetch_all()
 

@@ -292,9 +292,12 @@ class EdgesManager(RelatedManager):
         if cached is not None:
             return cached
         behind: Any = super()
+        return self._apply_rel_filters(behind.get_queryset())
+
+    def _apply_rel_filters(self, queryset: Any) -> Any:
+        """Return the related objects of a queryset; Django's name, which ``Prefetch(queryset=...)`` calls too."""
         edges = self.end.edges([self.instance.pk]).allow_in_memory(MAX_MEMBERS)
-        ids = edges.values_list(self.end.far.attname, flat=True)
-        return behind.get_queryset().filter(pk__in=ids)
+        return queryset.filter(pk__in=edges.values_list(self.end.far.attname, flat=True))
 
     def count(self) -> int:
         """Count the objects: a COUNT Query for each megabyte of edges; it reads the objects if some may be hidden."""

@@ -30,12 +30,13 @@ from dynamo_single.table.flow import run
 
 if TYPE_CHECKING:
     from dynamo_single.orm.relations import steps
-    from dynamo_single.orm.results import objects
+    from dynamo_single.orm.results import objects, prefetch
     from dynamo_single.orm.results.computation import Computation
     from dynamo_single.orm.where import secrets, tree
     from dynamo_single.orm.write.batch_transactions import Progress
 else:
     objects = LazyModule("dynamo_single.orm.results.objects")
+    prefetch = LazyModule("dynamo_single.orm.results.prefetch")
     steps = LazyModule("dynamo_single.orm.relations.steps")
     secrets = LazyModule("dynamo_single.orm.where.secrets")
     tree = LazyModule("dynamo_single.orm.where.tree")
@@ -261,6 +262,8 @@ def _where(model: type[DynamoModel], query: Query, *, in_python: bool) -> Condit
 def related_reads_of(queryset: StatefulQuerySet[DynamoModel]) -> RelatedReads:
     """Return the related objects to read with a queryset's objects; rows have none."""
     wanted, prefetched = queryset.query.select_related, queryset._prefetch_related_lookups
+    if prefetched and queryset._asked.in_memory is not None:
+        prefetched = prefetch.within(prefetched, queryset._asked.in_memory)
     mode = mode_to_set(queryset._fetch_mode) if issubclass(queryset._iterable_class, ModelIterable) else None
     if not wanted or queryset._asked.columns is not None:
         return RelatedReads(prefetch_related=prefetched, mode=mode) if prefetched or mode else NO_RELATED_READS

@@ -7,6 +7,7 @@ it. Before that, the relations of one level whose objects are adjacent in the ta
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -45,6 +46,21 @@ async def prefetch(objects: Sequence[Any], lookups: Sequence[Any]) -> None:
         await call_sync(partial(prefetch_related_objects, list(objects), *lookups))
         return
     await _Prefetching(objects).run(lookups)
+
+
+def within(lookups: Sequence[Any], limit: int) -> tuple[Any, ...]:
+    """Return lookups whose own querysets may work in memory as well, at any depth, unless they have a limit."""
+    return tuple(_within(each, limit) for each in lookups)
+
+
+def _within(lookup: Any, limit: int) -> Any:
+    queryset = getattr(lookup, "queryset", None)
+    if queryset is None or not hasattr(queryset, "_asked") or queryset._asked.in_memory is not None:
+        return lookup
+    found = copy(lookup)
+    found.queryset = queryset.allow_in_memory(limit)
+    found.queryset._prefetch_related_lookups = within(queryset._prefetch_related_lookups, limit)
+    return found
 
 
 #: The names of relations to read for some objects, each with the relations of its own objects.
