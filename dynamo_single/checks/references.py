@@ -29,7 +29,13 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.base import column_of
 from dynamo_single.orm.schema.keys.template import KeyPart, Template
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
-from dynamo_single.orm.schema.references import Referrers, references, says_on_delete
+from dynamo_single.orm.schema.references import (
+    GenericReferrers,
+    Referrers,
+    generic_relations,
+    references,
+    says_on_delete,
+)
 from dynamo_single.orm.schema.references import declared_children as children_of
 from dynamo_single.orm.schema.types import DynamoModel, ModelField
 
@@ -48,6 +54,29 @@ def check_on_delete(model: type[DynamoModel]) -> Iterator[Error]:
         for message, hint in found:
             name = field.remote_field.on_delete.__name__
             yield Error(f"{field.name}: on_delete={name} {message}", hint=hint, obj=model, id="dynamo_single.E030")
+    yield from _check_generic_relations(model)
+
+
+def _check_generic_relations(model: type[DynamoModel]) -> Iterator[Error]:
+    """Yield E030 for each generic relation whose objects could not be found by a key."""
+    for relation in [] if model._meta.proxy else generic_relations(model):
+        children = GenericReferrers(model, relation)
+        try:
+            layout = registry.layout_of(children.model)
+            kind, number = *children.conditions, children.field.attname
+            if children.is_by_table or any(lists(key, layout, kind, number) for key in layout.indexes):
+                continue
+        except ConfigurationError:
+            continue  # reported by E003
+        short = layout.label.rpartition(".")[2]
+        yield Error(
+            f"{relation.name}: a deletion requires a query for the objects of the relation, but no key of "
+            f"{layout.label} lists them.",
+            hint=f"Declare a key of {short}, such as "
+            f'models.IndexKey("gs1", "{short.upper()}#{{{kind}}}#{{{number}}}", ...).',
+            obj=model,
+            id="dynamo_single.E030",
+        )
 
 
 def check_says_on_delete(model: type[DynamoModel]) -> Iterator[Error]:
@@ -287,10 +316,10 @@ def _key_problems(field: Any, layout: ModelLayout) -> Iterator[tuple[str, str]]:
         )
 
 
-def lists(key: AccessKey, layout: ModelLayout, reference: str) -> bool:
+def lists(key: AccessKey, layout: ModelLayout, *reference: str) -> bool:
     """Return whether a key of an index has all objects with the same reference in one partition."""
-    rest = {*key.variables} - {reference}
-    whole = {*key.partition.variables} <= {reference} and all(layout.attributes[name].required for name in rest)
+    rest = {*key.variables} - {*reference}
+    whole = {*key.partition.variables} <= {*reference} and all(layout.attributes[name].required for name in rest)
     return whole and key.condition is None
 
 

@@ -41,7 +41,8 @@ class ReferrerQuery(Struct, frozen=True):
         """
         name = self.children.field.attname
         given = {name: pks[0]} if len(pks) == 1 else {f"{name}__in": list(pks)}
-        found = self._everything().with_visibility(self.visibility).filter(**given, **self.conditions)
+        given |= {**self.children.conditions, **self.conditions}
+        found = self._everything().with_visibility(self.visibility).filter(**given)
         return found.using_index("primary").consistent() if self.children.is_by_table else found
 
     async def pages(self, pks: Sequence[object], *, again: bool = False) -> AsyncGenerator[list[Any], None]:
@@ -67,7 +68,14 @@ class ReferrerQuery(Struct, frozen=True):
         for start in range(0, len(found), MAX_MEMBERS):
             some = [obj.pk for obj in found[start : start + MAX_MEMBERS]]
             fresh += await self._everything().filter(pk__in=some).consistent()._read()
-        return [obj for obj in fresh if getattr(obj, name) in pks and (self.still is None or self.still(obj))]
+        fixed = self.children.conditions.items()
+        return [
+            obj
+            for obj in fresh
+            if getattr(obj, name) in pks
+            and all(getattr(obj, attname) == value for attname, value in fixed)
+            and (self.still is None or self.still(obj))
+        ]
 
     def _everything(self) -> Any:
         # Without Meta.ordering, which no key may have.

@@ -192,7 +192,8 @@ class Model(AsyncMethods, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, me
         meta: Any = cls._meta
         fields = meta.concrete_fields
         # Lists, since a generator is entered again for each field.
-        return {"pk", *[f.name for f in fields], *[f.attname for f in fields], *meta._property_names}
+        generic = [field.name for field in meta.private_fields if not field.is_relation or field.many_to_one]
+        return {"pk", *[f.name for f in fields], *[f.attname for f in fields], *meta._property_names, *generic}
 
     @classmethod
     def _update_names(cls, update_fields: Iterable[str] | None) -> frozenset[str] | None:

@@ -6,6 +6,7 @@ Such a reference is followed as declared ``Children`` are. This module must not 
 from __future__ import annotations
 
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from django.apps import apps
@@ -14,7 +15,7 @@ from django.db.models.fields.related_descriptors import create_reverse_many_to_o
 
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.attributes.references import ReferenceAttribute
+from dynamo_single.orm.schema.attributes.references import ContentTypeAttribute, ReferenceAttribute
 from dynamo_single.orm.schema.bindings import ModelBinding, fact, shared
 from dynamo_single.orm.schema.fields.references import saving_manager_class
 from dynamo_single.orm.schema.types import DynamoModel
@@ -42,6 +43,9 @@ class Children(Generic[Child]):
     delete, and permanently. By default the reference's ``on_delete`` decides: only ``CASCADE`` includes them. The
     methods of a ``manager`` class take precedence over Django's.
     """
+
+    #: The values that the children have in addition to the reference.
+    conditions: Any = MappingProxyType({})
 
     def __init__(
         self,
@@ -175,15 +179,57 @@ class Referrers(Children):
         self.name = f"{field.model._meta.label}.{field.name}"
 
 
+class GenericReferrers(Children):
+    """The objects of a model that refer to an ``owner`` by a content type and an identifier: a ``GenericRelation``."""
+
+    def __init__(self, owner: Any, relation: Any) -> None:
+        super().__init__(relation.remote_field.model, field=relation.object_id_field_name)
+        self.owner = owner
+        self.relation = relation
+        self.name = relation.name
+
+    @cached_property
+    def field(self) -> Any:
+        """The field of the identifier."""
+        return self.model._meta.get_field(self.relation.object_id_field_name)
+
+    @cached_property
+    def conditions(self) -> dict[str, Any]:
+        """The content type of the owner."""
+        kind = self.relation.get_content_type()
+        attname = self.model._meta.get_field(self.relation.content_type_field_name).attname
+        return {attname: kind.pk}
+
+    @property
+    def cascades(self) -> bool:
+        """Django deletes the objects with their owner."""
+        return True
+
+    @property
+    def is_by_table(self) -> bool:
+        """Whether they are a part of the table itself, which can be read consistently."""
+        variables = {*registry.layout_of(self.model).primary.partition.variables}
+        return variables <= {self.field.attname, *self.conditions}
+
+
+def generic_relations(model: Any) -> list[Any]:
+    """Return the generic relations of a model to models of its table."""
+    relations = [field for field in model._meta.private_fields if hasattr(field, "object_id_field_name")]
+    known = {each: each._options.alias for each in registry.all_models()}
+    return [each for each in relations if known.get(each.remote_field.model) == model._options.alias]
+
+
 @fact
 def cascading_children(binding: ModelBinding) -> tuple[Children, ...]:
-    """Return the children that are deleted with an object: the declared ones first, then those by ``CASCADE`` alone."""
+    """Return the children that are deleted with an object: the declared ones first, then those by ``CASCADE`` alone,
+    then those of generic relations."""
     model: Any = binding.model._meta.concrete_model
     children = [each for each in declared_children(model) if each.problem() is None]
     fields = {each.field for each in children}
     return (
         *(each for each in children if each.cascades),
         *(each for each in referrers(model, CASCADE) if each.field not in fields),
+        *(GenericReferrers(model, each) for each in generic_relations(model)),
     )
 
 
@@ -258,6 +304,8 @@ def references(holder: type[DynamoModel]) -> list[Any]:
         if isinstance(getattr(field, "attribute", None), ReferenceAttribute)
         and field.remote_field.on_delete is not DO_NOTHING
         and not isinstance(field.related_model, str)
+        # They are computed, and never deleted.
+        and not isinstance(field.attribute.target, ContentTypeAttribute)
     ]
 
 

@@ -51,7 +51,9 @@ def involved_models(model: type[DynamoModel]) -> set[type[DynamoModel]]:
 
 def has_cascade(model: type[DynamoModel]) -> bool:
     """Return whether references to a model's objects declare ``CASCADE`` themselves, and their objects have a trash."""
-    return any(each.field.remote_field.on_delete is CASCADE for each in cascading_to_trash(model))
+    relations = (each.field.remote_field for each in cascading_to_trash(model))
+    # A generic relation has none, and always cascades.
+    return any(each is None or each.on_delete is CASCADE for each in relations)
 
 
 async def refuse_protected(objects: Sequence[DynamoModel], operation: Operation) -> None:

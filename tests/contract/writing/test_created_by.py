@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.contrib.contenttypes.models import ContentType
+from django.contrib.auth.models import Group
 from django.core import serializers
 from django.forms import modelform_factory
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -340,7 +340,7 @@ def test_an_author_need_not_be_in_dynamodb(table: Table) -> None:
             "Ware",
             ("WARE#{ware_id}", "#METADATA"),
             ware_id=models.IdAttribute(),
-            created_by=models.AuthorAttribute("contenttypes.ContentType"),
+            created_by=models.AuthorAttribute("auth.Group"),
         )
-        with acting_as(ContentType(pk=7)):
+        with acting_as(Group(pk=7)):
             assert ware.objects.create().created_by_id == 7

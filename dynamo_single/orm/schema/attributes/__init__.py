@@ -20,6 +20,7 @@ from dynamo_single.orm.schema.attributes.files import FileAttribute, ImageAttrib
 from dynamo_single.orm.schema.attributes.json_texts import JSONAttribute
 from dynamo_single.orm.schema.attributes.references import (
     AuthorAttribute,
+    ContentTypeAttribute,
     CopiedAttribute,
     CounterAttribute,
     OneToOneAttribute,
@@ -48,6 +49,7 @@ __all__ = [
     "BinarySetAttribute",
     "BooleanAttribute",
     "CanonicalAttribute",
+    "ContentTypeAttribute",
     "CopiedAttribute",
     "CounterAttribute",
     "DateAttribute",

@@ -8,11 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar
 
 from django.conf import settings
-from django.db import models
+from django.db import models, router
 from django.db.models import Q
 from django.utils.functional import Promise
 
+from dynamo_single.backend.router import uses_engine
 from dynamo_single.exceptions import ConfigurationError, NotSupported
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.schema.attributes.base import Attribute, Label, Null, T
 from dynamo_single.orm.schema.attributes.scalars import (
     IntegerAttribute,
@@ -23,9 +25,14 @@ from dynamo_single.orm.schema.attributes.scalars import (
 from dynamo_single.orm.schema.fields import base
 from dynamo_single.orm.schema.fields.simple import OneToOneField
 from dynamo_single.orm.schema.keys.secret_values import Path, lookups_in
-from dynamo_single.orm.schema.keys.values import shown
+from dynamo_single.orm.schema.keys.values import gettext_noop, shown
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
+
+if TYPE_CHECKING:
+    from dynamo_single.backend import computed_models
+else:
+    computed_models = LazyModule("dynamo_single.backend.computed_models")
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
@@ -49,6 +56,9 @@ SQL_KEYS: dict[str, type[Attribute]] = {
     "UUIDField": UUIDAttribute,
 }
 
+
+#: The SQL table of ContentType, whose objects are computed in a project without SQL.
+CONTENT_TYPES: Final = "django_content_type"
 
 #: The effects of a deletion on referring objects, with Django's names.
 ON_DELETE: Final = (models.CASCADE, models.PROTECT, models.SET_NULL, models.SET_DEFAULT, models.DO_NOTHING)
@@ -143,6 +153,65 @@ class RepeatedAttribute(DelegatingAttribute[T, Null]):
         return self.target.lookup_value(value)
 
 
+class ContentTypeId(int):
+    """The ``id`` of a content type in a project without SQL, and the label of the model, from which it is computed."""
+
+    label: str
+
+    def __new__(cls, label: str) -> ContentTypeId:
+        """Compute the ``id``; the model need not be installed."""
+        made = super().__new__(cls, computed_models.identifier(label))
+        made.label = label
+        return made
+
+    def __reduce__(self) -> Any:
+        return (ContentTypeId, (self.label,))
+
+
+class ContentTypeAttribute(Attribute[int, Null]):
+    """The ``id`` of a content type, stored as the label ``app_label.model``: how a reference to one is stored.
+
+    Only for projects without SQL, in which the ``id`` is computed. A label of a model that is not installed is kept.
+    """
+
+    attr_type = "S"
+    key_kind = "label"
+    expects = gettext_noop("a content type")
+    only_equal = True
+    field_class = base.IntegerField
+
+    def clean(self, value: object) -> ContentTypeId:
+        """Return the ``id`` with its label, of a content type, its ``id`` or its label."""
+        if isinstance(value, ContentTypeId):
+            return value
+        if isinstance(value, str) and not value.isdecimal():
+            if value.count(".") != 1:
+                raise self.refuse(value)
+            return ContentTypeId(value)
+        from django.contrib.contenttypes.models import ContentType
+
+        if not isinstance(value, ContentType):
+            if not isinstance(value, str | int):
+                raise self.refuse(value)
+            try:
+                value = ContentType.objects.get_for_id(int(value))
+            except ContentType.DoesNotExist:
+                raise self.refuse(value) from None
+        return ContentTypeId(f"{value.app_label}.{value.model}")
+
+    def encode(self, value: Any) -> str:
+        """Return the label."""
+        return str(value.label)
+
+    def decode(self, inner: str) -> ContentTypeId:
+        """Return the ``id`` of a stored label."""
+        return ContentTypeId(inner)
+
+    def to_text(self, value: object) -> str:
+        """Return the label."""
+        return self.clean(value).label
+
+
 class ReferenceAttribute(DelegatingAttribute[M, Nullable]):
     """A reference to another object: ``company = ReferenceAttribute(Company)`` stores ``company_id``, its ``pk``.
 
@@ -210,6 +279,8 @@ class ReferenceAttribute(DelegatingAttribute[M, Nullable]):
             target: Attribute = UnicodeAttribute()
         elif isinstance(attribute := getattr(field, "attribute", None), Attribute):
             target = attribute
+        elif field.model._meta.db_table == CONTENT_TYPES and uses_engine(router.db_for_read(field.model)):
+            target = ContentTypeAttribute()
         elif field.get_internal_type() in SQL_KEYS:
             target = SQL_KEYS[field.get_internal_type()]()
         else:

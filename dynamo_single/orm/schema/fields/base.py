@@ -367,6 +367,12 @@ class ReferenceField(DynamoField, models.ForeignKey[Any, Any]):  # type: ignore[
         return self.attribute.prepare(value)
 
     @hide_value_errors
+    def to_python(self, value: object) -> Any:
+        """Return the other object's ``pk``; the one of a content type has the label that keys contain."""
+        found = super().to_python(value)
+        return self.attribute.prepare(found) if self.attribute.key_kind == "label" else found
+
+    @hide_value_errors
     def validate(self, value: object, model_instance: Any) -> None:
         """Run Django's validation, which reads the other object, unless a form has just read it."""
         if value is None or not is_known(model_instance, self, value):

@@ -39,7 +39,7 @@ LAST_VALUE = "\U0010fffe1" + LAST
 CANONICAL = "canonical"
 #: The separator of a key's parts, which sorts below all characters of an escaped value.
 SEPARATOR = "#"
-KINDS = ("text", "number", "boolean", "date", "time", "timestamp", "duration", "uuid")
+KINDS = ("text", "number", "boolean", "date", "time", "timestamp", "duration", "uuid", "label")
 
 #: The beginning of the kinds of datetimes in other formats.
 _MOMENT_KIND = "timestamp "
@@ -281,6 +281,10 @@ def _uuid(value: object) -> str:
     return str(value)
 
 
+def _label(value: Any) -> str:
+    return _text(getattr(value, "label", value))
+
+
 _PLAIN = {
     "text": Codec("text", "", _text, prefixable=True),
     "number": Codec("number", "", _number),
@@ -290,6 +294,7 @@ _PLAIN = {
     "timestamp": Codec("timestamp", "", _timestamp),
     "duration": Codec("duration", "", _duration),
     "uuid": Codec("uuid", "", _uuid),
+    "label": Codec("label", "", _label, ordered=False),
 }
 
 
