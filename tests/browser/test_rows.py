@@ -124,3 +124,49 @@ def test_without_scripts_there_is_no_button(browser: Browser, office: Page) -> N
     page.locator("input[name=_continue]").click()
     expect(page.locator("[name='hours.3_0']")).to_be_visible()
     context.close()
+
+
+@pytest.fixture
+def three_days(signed_in: Page, acme: Company) -> Page:
+    """The page of an office with opening hours on three days."""
+    hours = [{"day": day, "opens": "09:00:00", "closes": "17:00:00"} for day in DAYS[:3]]
+    Office.objects.filter(pk="acme~~ghent").update(hours=hours)
+    signed_in.goto("/admin/directory/office/acme~~ghent/change/")
+    return signed_in
+
+
+def test_rows_are_moved_by_buttons(three_days: Page) -> None:
+    """The button keeps the focus; a row that is filled in can be moved, too."""
+    fill(three_days, 3, "Friday")
+    for _ in range(2):
+        three_days.locator(".dynamo-row").nth(3).get_by_role("button", name="Move up").click()
+        three_days.locator(".dynamo-row").nth(2).get_by_role("button", name="Move down").click()
+        three_days.locator(".dynamo-row").nth(3).get_by_role("button", name="Move up").click()
+    three_days.locator(".dynamo-row").first.get_by_role("button", name="Move down").press("Enter")
+    expect(three_days.locator(".dynamo-row").nth(1).get_by_role("button", name="Move down")).to_be_focused()
+    press(three_days, "Save")
+    assert days_of() == ["Tuesday", "Monday", "Wednesday", "Friday"]
+
+
+def test_rows_are_moved_by_the_keyboard(three_days: Page) -> None:
+    three_days.locator("[name='hours.2_0']").focus()
+    three_days.keyboard.press("Alt+ArrowUp")
+    three_days.keyboard.press("Alt+ArrowUp")
+    expect(three_days.locator("[name='hours.2_0']")).to_be_focused()
+    press(three_days, "Save")
+    assert days_of() == ["Wednesday", "Monday", "Tuesday"]
+
+
+def test_rows_are_moved_by_dragging(three_days: Page) -> None:
+    handles = three_days.locator(".dynamo-row [draggable]")
+    handles.first.drag_to(three_days.locator(".dynamo-row").nth(3), target_position={"x": 100, "y": 4})
+    press(three_days, "Save")
+    assert days_of() == ["Tuesday", "Wednesday", "Monday"]
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_three_rows_fit_on_a_screen(three_days: Page, width: int) -> None:
+    """With the empty rows below them, and without scrolling sideways."""
+    three_days.set_viewport_size({"width": width, "height": 800})
+    assert three_days.locator(".dynamo-list").bounding_box()["height"] < (780 if width > 1000 else 1000)
+    assert three_days.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

@@ -211,6 +211,9 @@ class ShapedWidget(forms.MultiWidget):
         for row, label in zip(context["widget"]["subwidgets"], labels, strict=True):
             row["label"], row["has_rows"] = label, "rows" in row
             row["attrs"].pop("required", None)
+        # A form shows the rest on demand, unless it contains something.
+        rest = context["widget"]["subwidgets"][-1]
+        rest["is_rest"] = not rest["is_hidden"]
         return context
 
 
