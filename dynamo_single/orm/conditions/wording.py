@@ -27,6 +27,7 @@ from dynamo_single.orm.schema.layout import AttributeInfo, ModelLayout
 
 #: Alternatives that errors name; ``queryset`` is the queryset without the unsupported part.
 FILTER_IN_PYTHON = "filter in Python: [each for each in queryset if ...]"
+FILTER_IN_MEMORY = f"compute it in memory with .allow_in_memory(limit=1000), or {FILTER_IN_PYTHON}"
 SORT_IN_PYTHON = "sort in Python: sorted(queryset, key=...)"
 COMPUTE_IN_PYTHON = "compute it in Python: [... for each in queryset]"
 

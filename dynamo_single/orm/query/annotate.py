@@ -8,14 +8,15 @@ from __future__ import annotations
 import datetime
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db.models import Count, F
 from django.utils import timezone
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
-from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON, capitalized
+from dynamo_single.lazy_modules import LazyModule
+from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON
 from dynamo_single.orm.query.base import PlannedQuerySet, RowIterable
 from dynamo_single.orm.results import aggregates, measures
 from dynamo_single.orm.results.columns import Columns, Shape, as_value, columns
@@ -28,6 +29,11 @@ from dynamo_single.orm.schema.references import Children
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where.arguments import django_errors_translated
 
+if TYPE_CHECKING:
+    from dynamo_single.orm.query import interpreted
+else:
+    interpreted = LazyModule("dynamo_single.orm.query.interpreted")
+
 Q = TypeVar("Q", bound=PlannedQuerySet[Any])
 
 
@@ -36,32 +42,46 @@ async def aggregate(
 ) -> dict[str, Any]:
     """The results of aggregates over the objects of a queryset."""
     computation = queryset._computation
-    if computation is not None and computation.makes_rows:
-        raise NotSupported(
-            f"{queryset.model._meta.label}: aggregate() of rows that are {computation} is not supported. "
-            f"{capitalized(COMPUTE_IN_PYTHON)}. Count('name', distinct=True) counts the values of an attribute."
-        )
     queryset._refuse_secrets((*args, *kwargs.values()))
-    measures = [
-        aggregates.read_measure(queryset.model, queryset.query, alias, expression, summarize=True)
-        for alias, expression in aggregates.named_expressions(args, kwargs, "aggregate").items()
-    ]
-    return await aggregates.aggregate((await queryset._state()).source(), measures) if measures else {}
+    expressions = aggregates.named_expressions(args, kwargs, "aggregate")
+    if not expressions:
+        return {}
+    state = await queryset._state()
+    if state.interpretation is not None or (computation is not None and computation.makes_rows):
+        return await interpreted.aggregate(queryset, expressions)
+    try:
+        measures = [
+            aggregates.read_measure(queryset.model, queryset.query, alias, expression, summarize=True)
+            for alias, expression in expressions.items()
+        ]
+    except aggregates.NotMeasured as refusal:
+        return await interpreted.aggregate(queryset, expressions, refusal)
+    return await aggregates.aggregate(state.source(), measures)
 
 
 def annotate(queryset: Q, args: Sequence[object], kwargs: Mapping[str, object]) -> Q:
     """Return the queryset with computed values for each object, or after ``values()`` for each group."""
     expressions = aggregates.named_expressions(args, kwargs, "annotate")
     queryset._refuse_secrets(expressions.values())
+    if queryset._asked.interpreted:
+        return interpreted.annotate(queryset, args, kwargs, select=True)
+    try:
+        return _measured(queryset, expressions)
+    except aggregates.NotMeasured as refusal:
+        return interpreted.annotate(queryset, args, kwargs, select=True, refusal=refusal)
+
+
+def _measured(queryset: Q, expressions: Mapping[str, Any]) -> Q:
+    """Return the queryset with aggregates of attributes alone."""
     before = queryset._asked.computation
     if before is None:
         before = Computation(groups=_groups(queryset))
-    if before.dates is not None or (before.shape is not None and before.groups is None):
+    if before.dates is not None:
         raise NotSupported(
-            "annotate() after dates(), or after values() of annotated objects, is not supported. Call annotate() "
-            "before "
-            f"values(), or {COMPUTE_IN_PYTHON}."
+            f"annotate() after dates() is not supported. Call annotate() and values(), or {COMPUTE_IN_PYTHON}."
         )
+    if before.shape is not None and before.groups is None:
+        raise aggregates.NotMeasured("annotate() after values() of annotated objects groups them.")
     if before.groups is not None and queryset.query.is_sliced:
         raise NotSupported(
             "annotate() of a sliced values() is not supported, since the slice would be one of groups: annotate first, "

@@ -37,6 +37,8 @@ from dynamo_single.orm.where.arguments import (
 from dynamo_single.table.flow import call_sync, collect, is_run, iterate_pages, run
 
 if TYPE_CHECKING:
+    from dynamo_single.orm.expressions import interpreter
+    from dynamo_single.orm.query import interpreted
     from dynamo_single.orm.relations import filters, steps
     from dynamo_single.orm.results import async_rerun, computation, objects, one_query, prefetch, rows
     from dynamo_single.orm.results.objects import Results
@@ -46,6 +48,8 @@ else:
     steps = LazyModule("dynamo_single.orm.relations.steps")
     async_rerun = LazyModule("dynamo_single.orm.results.async_rerun")
     computation = LazyModule("dynamo_single.orm.results.computation")
+    interpreted = LazyModule("dynamo_single.orm.query.interpreted")
+    interpreter = LazyModule("dynamo_single.orm.expressions.interpreter")
     objects = LazyModule("dynamo_single.orm.results.objects")
     prefetch = LazyModule("dynamo_single.orm.results.prefetch")
     rows = LazyModule("dynamo_single.orm.results.rows")
@@ -96,6 +100,8 @@ def _results(queryset: StatefulQuerySet[DynamoModel]) -> Iterator[DynamoModel]:
 
 def open_pages(state: QueryState, shape: type[Any]) -> Results:
     """Return the pages of a queryset's objects or rows, before the first read."""
+    if state.interpretation is not None:
+        return interpreter.open_pages(state)
     if shape is ObjectIterable:
         computed = state.asked.computation
         return objects.open_pages(state) if computed is None else rows.annotated_objects(state, computed)
@@ -109,6 +115,7 @@ _ITERABLES = (ObjectIterable, RowIterable)
 class PlannedQuerySet(StatefulQuerySet[M]):
     """A lazy description of what to read, which can be planned, copied and evaluated."""
 
+    _iterables = _ITERABLES
     # Private to Django, and not iterable in its stubs.
     _iterable_class: Any
     _prefetch_done: bool
@@ -135,8 +142,8 @@ class PlannedQuerySet(StatefulQuerySet[M]):
             check_lists(self.model, conditions)
             args = tuple(map(with_sorted_members, args))
             kwargs = dict(map(with_sorted_members, kwargs.items()))
-        if self._asked.computation is not None:
-            computation.check_conditions(self.model, self._asked.computation, conditions)
+        if self._asked.computation is not None and computation.names_computed(self._asked.computation, conditions):
+            interpreted.enter(self)
         if subqueries.has_subquery(conditions) or self._leads_on(conditions):
             self._ask_later(negate, models.Q(*args, **kwargs))
             return
@@ -245,6 +252,8 @@ class PlannedQuerySet(StatefulQuerySet[M]):
         if self._result_cache is not None:
             return len(self._result_cache)
         state = await self._state()
+        if state.interpretation is not None:
+            return await interpreter.count(state)
         computed = state.computation
         if computed is not None and computed.makes_rows:
             async with aclosing(rows.rows(state)) as pages:
@@ -260,9 +269,9 @@ class PlannedQuerySet(StatefulQuerySet[M]):
             return bool(self._result_cache)
         state = await self._state()
         computed = state.computation
-        if computed is None or not computed.makes_rows:
+        if state.interpretation is None and (computed is None or not computed.makes_rows):
             return await objects.exists(state.source())
-        async with aclosing(rows.rows(state)) as pages:
+        async with aclosing(open_pages(state, self._iterable_class)) as pages:
             async for page in pages:
                 for _ in page:
                     return True

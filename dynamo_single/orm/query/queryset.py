@@ -19,7 +19,7 @@ from dynamo_single.orm.items import refresh
 from dynamo_single.orm.query import get
 from dynamo_single.orm.query.async_methods import AsyncQuerySet
 from dynamo_single.orm.query.base import RowIterable
-from dynamo_single.orm.query.state import state_of
+from dynamo_single.orm.query.state import is_by_names, state_of
 from dynamo_single.orm.requests.compiler import compile_plan
 from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.keys.secret_values import MASK, lookups_in
@@ -30,7 +30,8 @@ from dynamo_single.orm.where.lookups import membership_values
 from dynamo_single.table.flow import run
 
 if TYPE_CHECKING:
-    from dynamo_single.orm.query import annotate, explain
+    from dynamo_single.orm.expressions import interpreter
+    from dynamo_single.orm.query import annotate, explain, interpreted
     from dynamo_single.orm.requests import explain as plan_explanation
     from dynamo_single.orm.results import columns as row_columns
     from dynamo_single.orm.results import computation, objects, pages, related, rows
@@ -41,6 +42,8 @@ else:
     explain = LazyModule("dynamo_single.orm.query.explain")
     objects = LazyModule("dynamo_single.orm.results.objects")
     plan_explanation = LazyModule("dynamo_single.orm.requests.explain")
+    interpreted = LazyModule("dynamo_single.orm.query.interpreted")
+    interpreter = LazyModule("dynamo_single.orm.expressions.interpreter")
     related = LazyModule("dynamo_single.orm.results.related")
     row_columns = LazyModule("dynamo_single.orm.results.columns")
     pages = LazyModule("dynamo_single.orm.results.pages")
@@ -56,8 +59,6 @@ C = TypeVar("C", bound=type)
 
 #: Method name: why DynamoDB cannot, and the nearest thing that can.
 REFUSED = {
-    "alias": "DynamoDB filters and orders by stored values. Keep the value in a separate attribute that save() sets, "
-    "or compute it in Python: [each for each in queryset if ...] and sorted(queryset, key=...)",
     "difference": "DynamoDB has no set operations. Combine conditions, or compare in Python: "
     "[each for each in queryset if each not in set(other)]",
     "extra": "DynamoDB has no SQL. Use filter() and order_by(), or compute in Python: [... for each in queryset]",
@@ -116,7 +117,7 @@ class QuerySet(AsyncQuerySet[M]):
         if format is not None or options:
             raise NotSupported("explain() takes no format and no options but execute=True. Call explain().")
         state = state_of(self)
-        plan = rows.plan(state)
+        plan = rows.plan(state) if state.interpretation is None else interpreter.plan(state)
         members = related.members_of(state, plan)
         related_reads = tuple(explain.announce_related(state, plan, members))
         if members:
@@ -139,7 +140,8 @@ class QuerySet(AsyncQuerySet[M]):
         """Order by the key that serves the query, or its reverse; reject any other order."""
         self._refuse_secrets(field_names)
         with django_errors_translated(self.model, *field_names):
-            return super().order_by(*field_names)
+            ordered = super().order_by(*field_names)
+        return ordered if is_by_names(field_names) else interpreted.entered(ordered)
 
     def count(self) -> int:
         """Count without reading: Query with Select=COUNT, one request for each megabyte that is passed over."""
@@ -255,6 +257,9 @@ class QuerySet(AsyncQuerySet[M]):
 
     def values(self, *fields: object, **expressions: object) -> Any:
         """Dictionaries of the named attributes, which alone are read; of all of them without names."""
+        if self._asked.interpreted or expressions or not all(isinstance(field, str) for field in fields):
+            self._refuse_secrets((*(fields or self._all_columns()), *expressions.values()))
+            return interpreted.with_columns(self, fields, expressions, flat=None, named=False)
         return self._with_columns(fields, expressions, row_columns.as_dict)
 
     def values_list(self, *fields: object, flat: bool = False, named: bool = False) -> Any:
@@ -263,6 +268,9 @@ class QuerySet(AsyncQuerySet[M]):
             raise TypeError("'flat' and 'named' can't be used together.")
         if flat and len(fields) != 1:
             raise TypeError("'flat' is not valid when values_list is called with more than one field.")
+        if self._asked.interpreted or not all(isinstance(field, str) for field in fields):
+            self._refuse_secrets(fields or self._all_columns())
+            return interpreted.with_columns(self, fields, {}, flat=flat, named=named)
         as_named = row_columns.as_named_tuple if named else row_columns.as_tuple
         return self._with_columns(fields, {}, row_columns.as_value if flat else as_named)
 
@@ -297,6 +305,11 @@ class QuerySet(AsyncQuerySet[M]):
         ``Count("people")`` of ``people = Children(...)`` is one Query with Select=COUNT for each object.
         """
         return annotate.annotate(self, args, kwargs)
+
+    def alias(self, *args: object, **kwargs: object) -> Any:  # as annotate()
+        """Name expressions for later conditions, orders and annotations, without returning their values."""
+        self._refuse_secrets((*args, *kwargs.values()))
+        return interpreted.annotate(self, args, kwargs, select=False)
 
     def dates(self, field_name: str, kind: str, order: str = "ASC") -> Any:
         """The years, months, weeks or days of an attribute's values, each once; needs ``allow_in_memory()``."""
@@ -366,6 +379,8 @@ class QuerySet(AsyncQuerySet[M]):
             )
         if self.query.is_sliced:
             raise TypeError("Cannot create distinct fields once a slice has been taken.")
+        if self._asked.interpreted:
+            return super().distinct()
         return self._asking(replace(self._asked, distinct=True))
 
     def select_related(self, *fields: Any) -> Self:

@@ -29,15 +29,19 @@ from dynamo_single.orm.where.arguments import check_nesting
 from dynamo_single.table.flow import run
 
 if TYPE_CHECKING:
+    from dynamo_single.orm.expressions import separating
+    from dynamo_single.orm.query import interpreted
     from dynamo_single.orm.relations import steps
     from dynamo_single.orm.results import objects, prefetch
     from dynamo_single.orm.results.computation import Computation
     from dynamo_single.orm.where import secrets, tree
     from dynamo_single.orm.write.batch_transactions import Progress
 else:
+    interpreted = LazyModule("dynamo_single.orm.query.interpreted")
     objects = LazyModule("dynamo_single.orm.results.objects")
     prefetch = LazyModule("dynamo_single.orm.results.prefetch")
     steps = LazyModule("dynamo_single.orm.relations.steps")
+    separating = LazyModule("dynamo_single.orm.expressions.separating")
     secrets = LazyModule("dynamo_single.orm.where.secrets")
     tree = LazyModule("dynamo_single.orm.where.tree")
 
@@ -54,6 +58,8 @@ class StatefulQuerySet(models.QuerySet[M]):
     """A queryset that stores options beyond Django's own query, and the methods that set them."""
 
     _asked = Asked()
+    #: Django's iterables of objects and of rows.
+    _iterables: tuple[type[Any], type[Any]]
     #: The progress callback of bulk operations, which is not part of the query.
     _progress: Progress | None = None
     #: How many objects a bulk operation writes in one transaction at most; ``None`` for each by itself.
@@ -153,6 +159,10 @@ class StatefulQuerySet(models.QuerySet[M]):
     def _computation(self) -> Computation | None:
         return self._asked.computation_for(self.model)
 
+    def _natively(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        """Call Django's own method, which a subclass here overrides."""
+        return getattr(models.QuerySet, name)(self, *args, **kwargs)
+
     def _asking(self, asked: Asked) -> Self:
         clone = self._chain()
         clone._asked = asked
@@ -217,7 +227,8 @@ def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
     if not is_empty and queryset._reads_before():
         queryset = run(queryset._narrowed())
     model, asked, query = queryset.model, queryset._asked, queryset.query
-    if query.combinator or query.extra or query.distinct_fields or (query.annotations and asked.computation is None):
+    known = asked.computation is not None or asked.interpreted
+    if query.combinator or query.extra or query.distinct_fields or (query.annotations and not known):
         raise NotSupported(
             "DynamoDB cannot evaluate annotations, set operations and extra() that were added to queryset.query. Use "
             "the "
@@ -225,10 +236,22 @@ def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
         )
     order_by = tuple(query.order_by)
     ordering = order_by or (tuple(model._meta.ordering) if query.default_ordering else ())
+    interpretation = None
+    if asked.interpreted:
+        where, interpretation = separating.interpretation_of(model, query, asked.row_shape)
+    else:
+        try:
+            where = _where(model, query, in_python=asked.cached_lists is not None)
+        except NotSupported as refusal:
+            if asked.in_memory is None or asked.cached_lists is not None:
+                raise
+            return state_of(interpreted.instead(queryset, refusal))
+        if asked.in_memory is not None and not is_by_names(ordering):
+            return state_of(interpreted.entered(queryset))
     return QueryState(
         model=model,
         asked=asked,
-        where=_where(model, query, in_python=asked.cached_lists is not None),
+        where=where,
         order_by=order_by,
         ordering=() if asked.in_key_order and ordering == (model._meta.pk.name,) else ordering,
         reversed=not query.standard_ordering,
@@ -238,6 +261,15 @@ def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
         related_reads=related_reads_of(queryset),
         # Rows do not hold objects.
         known_related=queryset._known_related_objects if asked.columns is None else {},
+        interpretation=interpretation,
+    )
+
+
+def is_by_names(ordering: Iterable[object]) -> bool:
+    """Return whether an order is by names of attributes, rather than by expressions or random."""
+    return all(
+        name != "?" if isinstance(name, str) else hasattr(getattr(name, "expression", name), "name")
+        for name in ordering
     )
 
 

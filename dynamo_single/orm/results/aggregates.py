@@ -38,6 +38,11 @@ from dynamo_single.orm.where.arguments import check_lists, check_nesting, django
 from dynamo_single.orm.where.lookups import aggregate_advice, is_own
 from dynamo_single.orm.where.tree import read_where
 
+
+class NotMeasured(NotSupported):
+    """An expression that is no ``Measure``; ``orm.expressions`` may compute it."""
+
+
 FUNCTIONS: dict[type[Any], Function] = {Count: "Count", Min: "Min", Max: "Max", Sum: "Sum", Avg: "Avg"}
 
 
@@ -63,13 +68,13 @@ def named_expressions(args: Sequence[Any], kwargs: Mapping[str, Any], method: st
 def check_function(model: type[DynamoModel], alias: str, expression: Any) -> None:
     """Raise ``NotSupported`` for expressions other than the five plain aggregates."""
     if type(expression) not in FUNCTIONS:
-        raise NotSupported(
+        raise NotMeasured(
             f"{model._meta.label}: {alias}={shown(expression)} is not supported: there are "
             f"{', '.join(FUNCTIONS.values())} of attributes. For anything else, {COMPUTE_IN_PYTHON}. Or keep the value "
             "in an attribute."
         )
     if "output_field" in vars(expression) or expression.extra:
-        raise NotSupported(
+        raise NotMeasured(
             f"{model._meta.label}: {alias}={shown(expression)}: an aggregate has the type of its attribute; leave out "
             "output_field and other options, and convert the result."
         )
@@ -96,7 +101,10 @@ def read_measure(
         _check_attribute(model, function, field)
     elif not expression.distinct and attribute in registry.layout_of(model).identity:
         attribute = None
-    condition = EVERYTHING if resolved.filter is None else read_where(model, _condition_of(resolved))
+    try:
+        condition = EVERYTHING if resolved.filter is None else read_where(model, _condition_of(resolved))
+    except NotSupported as error:
+        raise NotMeasured(str(error)) from None
     # A wrong value is reported before anything is read.
     lower(condition, registry.layout_of(model))
     return Measure(
@@ -129,16 +137,16 @@ def _field(model: type[DynamoModel], alias: str, expression: object, source: obj
             f"joins. {way_out}."
         )
     if isinstance(source, Ref) or getattr(source, "contains_aggregate", False):
-        raise NotSupported(
+        raise NotMeasured(
             f"{model._meta.label}: {alias}={shown(expression)}: an aggregate of annotations is not supported. "
             f"{capitalized(COMPUTE_IN_PYTHON)}."
         )
     if isinstance(source, KeyTransform):
-        raise NotSupported(
+        raise NotMeasured(
             f"{model._meta.label}: {alias}={shown(expression)}: a value inside a document cannot be aggregated. Either "
             f"{COMPUTE_IN_PYTHON}. Or keep it in a separate attribute: {extraction_advice(_place(source))}."
         )
-    raise NotSupported(
+    raise NotMeasured(
         f"{model._meta.label}: {alias}={shown(expression)}: an aggregate takes an attribute's name, no other "
         f"expression. {capitalized(COMPUTE_IN_PYTHON)}."
     )
@@ -174,7 +182,7 @@ def _default(function: Function, field: Any, expression: Any) -> object:
     if isinstance(default, Value):
         default = default.value
     if hasattr(default, "resolve_expression"):
-        raise NotSupported(
+        raise NotMeasured(
             f"{shown(expression)}: the default of an aggregate is a value. Omit the expression, and replace None in "
             "the "
             "result."

@@ -12,8 +12,6 @@ from collections.abc import Iterable, Iterator
 from django.db.models import Q
 from msgspec import Struct
 
-from dynamo_single.exceptions import NotSupported
-from dynamo_single.orm.conditions.wording import FILTER_IN_PYTHON, capitalized
 from dynamo_single.orm.results.columns import Columns, Shape
 from dynamo_single.orm.results.measures import Measure
 from dynamo_single.orm.schema import registry
@@ -74,17 +72,15 @@ def _contains_identity(model: type[DynamoModel], columns: Columns) -> bool:
     return not named.isdisjoint(("pk", model._meta.pk.attname)) or named.issuperset(registry.layout_of(model).identity)
 
 
-def check_conditions(model: type[DynamoModel], computation: Computation, conditions: Iterable[object]) -> None:
-    """Raise ``NotSupported`` for conditions on computed values: SQL's HAVING."""
+def names_computed(computation: Computation, conditions: Iterable[object]) -> bool:
+    """Return whether conditions are about computed values: SQL's HAVING."""
     for condition in conditions:
         if isinstance(condition, Q):
-            check_conditions(model, computation, condition.children)
-        elif isinstance(condition, tuple) and str(condition[0]).partition("__")[0] in computation.aliases:
-            raise NotSupported(
-                f"{model._meta.label}: filter({condition[0]}=...) is about what is only computed after "
-                "reading. "
-                f"{capitalized(FILTER_IN_PYTHON)}."
-            )
+            if names_computed(computation, condition.children):
+                return True
+        elif not isinstance(condition, tuple) or str(condition[0]).partition("__")[0] in computation.aliases:
+            return True
+    return False
 
 
 def explain_requests(computation: Computation | None) -> Iterator[tuple[str, str]]:

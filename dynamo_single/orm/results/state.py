@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dynamo_single.orm.results import computation as computations
     from dynamo_single.orm.results import sorting
     from dynamo_single.orm.results.cached_lists import CachedLists
-    from dynamo_single.orm.results.columns import Columns
+    from dynamo_single.orm.results.columns import Columns, Shape
     from dynamo_single.orm.results.computation import Computation
     from dynamo_single.orm.results.sorting import OrderName
     from dynamo_single.orm.where import tree
@@ -98,6 +98,9 @@ class Asked(Struct, frozen=True):
     no_secrets: bool = False
     #: What the steps over relations have read, which counts towards ``in_memory``.
     steps: Steps | None = None
+    #: Whether Django's query describes the results, which are computed in memory, and the shape of their rows.
+    interpreted: bool = False
+    row_shape: Shape | None = None
 
     @property
     def cache_limit(self) -> int | None:
@@ -190,6 +193,8 @@ class QueryState(Struct, frozen=True):
     #: Whether the result is read in pages by cursors.
     in_pages: bool = False
     known_related: Mapping[Any, Mapping[Any, Model]] = field(default_factory=dict)
+    #: The computation of Django's query in memory: an ``Interpretation``, which this module must not import.
+    interpretation: Any = None
 
     @property
     def label(self) -> str:
@@ -229,9 +234,10 @@ class QueryState(Struct, frozen=True):
     def query(self, *, ordered: bool = True) -> Query:
         """Return the planner's query; raises ``NotSupported`` for a computation, whose source is read first."""
         computation, asked = self.computation, self.asked
-        if computation is not None:
+        if computation is not None or (self.interpretation is not None and self.interpretation.chooses):
             raise NotSupported(
-                f"This is not supported on results {computation} in memory. Call it on the queryset of the objects."
+                f"This is not supported on results {computation or self.interpretation} in memory. Call it on the "
+                "queryset of the objects."
             )
         lookups = unique_rules.lookups_of(self.model)
         if _assumed.get():

@@ -25,7 +25,7 @@ from dynamo_single.orm.conditions.terms import (
     Nothing,
     Or,
 )
-from dynamo_single.orm.conditions.wording import FILTER_IN_PYTHON
+from dynamo_single.orm.conditions.wording import FILTER_IN_MEMORY
 from dynamo_single.orm.schema.attributes import Attribute, IntegerAttribute, JSONAttribute
 from dynamo_single.orm.schema.attributes.references import DelegatingAttribute
 from dynamo_single.orm.schema.fields.base import IdentityField
@@ -93,7 +93,7 @@ def _pair(name: str, operator: str, other: str, path: Any, other_path: Any) -> C
 def _check_pair(model: type[DynamoModel], subject: Subject, operator: str, other: Subject) -> None:
     lookup = "" if operator == "exact" else f"__{operator}"
     asked = f"{model._meta.label}: {_called(subject)}{lookup}=F({_called(other)!r}) is not supported"
-    otherwise = f"Otherwise {FILTER_IN_PYTHON}."
+    otherwise = f"Otherwise {FILTER_IN_MEMORY}."
     if operator not in COMPARED:
         raise NotSupported(f"{asked}: two attributes are compared by {', '.join(COMPARED)}. {otherwise}")
     of_several = any(isinstance(each.field, IdentityField) for each in (subject, other))
@@ -276,12 +276,12 @@ def _check(subject: Subject, operator: str) -> None:
         if not isinstance(attribute, JSONAttribute):
             raise NotSupported(
                 f"Cannot filter by {subject.name}__{operator}: {attribute.stored_as} does not sort as the values "
-                f"of {name} do. Compare it by {', '.join(JSON_COMPARISONS)}, or {FILTER_IN_PYTHON}."
+                f"of {name} do. Compare it by {', '.join(JSON_COMPARISONS)}, or {FILTER_IN_MEMORY}."
             )
         raise NotSupported(
             f"{subject.name}__{operator} is not supported: {name} is stored as JSON text, which can only be "
             f"compared as a whole, by {', '.join(JSON_COMPARISONS)}. To look inside, make it a MapAttribute. Otherwise "
-            f"{FILTER_IN_PYTHON}."
+            f"{FILTER_IN_MEMORY}."
         )
     if subject.sized and (attribute.attr_type not in SIZED_TYPES or attribute.key_kind not in (None, "text")):
         raise NotSupported(
@@ -305,7 +305,7 @@ def _folded(model: type[DynamoModel], node: Any, *, in_python: bool) -> Conditio
     if subject.steps or subject.sized:
         raise NotSupported(
             f"{subject.name}__{lookup} is not supported: DynamoDB compares bytes. Keep the text in a separate "
-            f"attribute with a CanonicalAttribute, or {FILTER_IN_PYTHON}."
+            f"attribute with a CanonicalAttribute, or {FILTER_IN_MEMORY}."
         )
     if in_python:
         return python_condition(field, lookup, value)
@@ -326,7 +326,7 @@ def _identity(field: IdentityField, operator: str, value: Any) -> Condition:
 def _of_identity(field: IdentityField, operator: str) -> NotSupported:
     return NotSupported(
         f"pk__{operator} is not supported on {field.model._meta.label}, whose pk is made of "
-        f"{', '.join(field.names)}. Filter by these attributes, or {FILTER_IN_PYTHON}."
+        f"{', '.join(field.names)}. Filter by these attributes, or {FILTER_IN_MEMORY}."
     )
 
 

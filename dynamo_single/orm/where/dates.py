@@ -22,7 +22,7 @@ from msgspec import Struct
 from dynamo_single import clock
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.terms import Condition, Nothing, Or
-from dynamo_single.orm.conditions.wording import FILTER_IN_PYTHON
+from dynamo_single.orm.conditions.wording import FILTER_IN_MEMORY
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where.comparisons import attribute_comparison
 from dynamo_single.orm.where.lookups import compared_field, direct_value, null_test, operator_of, range_bounds
@@ -157,7 +157,7 @@ def read_part(model: type[DynamoModel], node: object) -> DatePart | None:
     if operator not in _COMPARED:
         raise NotSupported(
             f"{field.name}__{part}__{operator} is not supported: a {part} is compared by {', '.join(_COMPARED)}. "
-            f"Use one of these, or {FILTER_IN_PYTHON}."
+            f"Use one of these, or {FILTER_IN_MEMORY}."
         )
     value = direct_value(node)
     if operator == "range":
@@ -185,7 +185,7 @@ def _refusal(field: DynamoField, part: str) -> NotSupported:
         "iso_year": f"filter by its days with {days}=(first, last)",
         "quarter": f"filter by its months with {name}__year=... and {name}__month__in=(1, 2, 3)",
     }
-    way_out = ways_out.get(part, f"keep the {part} in an attribute of its own, or {FILTER_IN_PYTHON}")
+    way_out = ways_out.get(part, f"keep the {part} in an attribute of its own, or {FILTER_IN_MEMORY}")
     return NotSupported(
         f"{name}__{part} is not supported: DynamoDB compares stored values, it does not compute. Instead {way_out}."
     )
@@ -257,7 +257,7 @@ def _needs_years(part: DatePart) -> NotSupported:
         f"{name}__{part.part} is not supported by itself: DynamoDB compares stored values and does not "
         f"compute. Filter by at most {MAX_YEARS} years as well: {name}__year=2024 or "
         f"{name}__year__range=(2020, 2024). Otherwise store the {part.part} in a separate attribute, or "
-        f"{FILTER_IN_PYTHON}."
+        f"{FILTER_IN_MEMORY}."
     )
 
 

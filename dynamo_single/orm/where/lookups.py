@@ -22,6 +22,7 @@ from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.conditions.terms import MAX_MEMBERS, And, Compare, Condition, Or
 from dynamo_single.orm.conditions.wording import (
     COMPUTE_IN_PYTHON,
+    FILTER_IN_MEMORY,
     FILTER_IN_PYTHON,
     SORT_IN_PYTHON,
     capitalized,
@@ -235,6 +236,8 @@ ADVICE = {
     "trigram_similar": "",
     "trigram_word_similar": "",
 }
+#: The lookups that cannot be computed in memory either.
+SQL_LOOKUPS = ("search", "trigram_similar", "trigram_word_similar")
 DOCUMENT_TYPES = {"M", "L"}
 POSITION = re.compile("[0-9]+")
 #: How many places the steps of one lookup may mean; each step that is a number doubles them.
@@ -263,9 +266,8 @@ def operator_of(node: object) -> str:
         if kind in OPERATORS and name == kind.lookup_name:
             return OPERATORS[kind]
     if name in ADVICE:
-        raise NotSupported(
-            f"DynamoDB has no exact equivalent of the lookup {name!r}: {ADVICE[name]}{FILTER_IN_PYTHON}."
-        )
+        otherwise = FILTER_IN_PYTHON if name in SQL_LOOKUPS else FILTER_IN_MEMORY
+        raise NotSupported(f"DynamoDB has no exact equivalent of the lookup {name!r}: {ADVICE[name]}{otherwise}.")
     if isinstance(node, related_lookups.RelatedLookupMixin) or name is None:
         raise NotSupported(
             f"DynamoDB cannot evaluate a condition of the type {type(node).__name__}. {capitalized(FILTER_IN_PYTHON)}."
@@ -292,7 +294,7 @@ def subject_of(model: type[DynamoModel], side: Any) -> Subject:
     if steps and field.attribute.attr_type not in DOCUMENT_TYPES:
         raise NotSupported(
             f"{field.attname} is stored as JSON text, which DynamoDB cannot look into. To filter by a path, make it a "
-            f"MapAttribute. Otherwise {FILTER_IN_PYTHON}."
+            f"MapAttribute. Otherwise {FILTER_IN_MEMORY}."
         )
     return Subject(field, _stored_names(field, steps) if steps else (), sized)
 
@@ -324,7 +326,7 @@ def paths_of(subject: Subject) -> list[tuple[str | int, ...]]:
         if len(paths) > MAX_PLACES:
             raise NotSupported(
                 f"{field.attname}__{'__'.join(subject.steps)} can mean more than {MAX_PLACES} places, since each "
-                f"number is a key of a map or a position of a list. {capitalized(FILTER_IN_PYTHON)}."
+                f"number is a key of a map or a position of a list. {capitalized(FILTER_IN_MEMORY)}."
             )
     return paths
 
@@ -360,12 +362,12 @@ def _computed(model: type[DynamoModel], side: object) -> NotSupported:
     if not isinstance(side, Transform) or not isinstance(source, Col):
         return NotSupported(
             f"{_called(side)} in a condition is not supported: DynamoDB compares stored attributes and does not "
-            f"compute. Keep the computed value in a separate attribute, or {FILTER_IN_PYTHON}."
+            f"compute. Keep the computed value in a separate attribute, or {FILTER_IN_MEMORY}."
         )
     name, part = source.target.name, side.lookup_name
     return NotSupported(
         f"{name}__{part} is not supported: DynamoDB compares stored attributes and does not compute. Keep the {part} "
-        f"in a separate attribute, or {FILTER_IN_PYTHON}."
+        f"in a separate attribute, or {FILTER_IN_MEMORY}."
     )
 
 
@@ -390,7 +392,7 @@ def plain_value(value: Any) -> Any:
             )
         raise NotSupported(
             f"{_called(value)} in this condition is not supported: DynamoDB compares two attributes as they are "
-            f"stored and computes nothing. Keep the computed value in a separate attribute, or {FILTER_IN_PYTHON}."
+            f"stored and computes nothing. Keep the computed value in a separate attribute, or {FILTER_IN_MEMORY}."
         )
     return value
 
@@ -493,7 +495,7 @@ def folded_condition(field: DynamoField, lookup: str, operator: str, value: obje
         exact = f"use {name} without __iexact, or " if operator == "exact" else ""
         raise NotSupported(
             f"{name}__{lookup} is not supported: {name} is no text, and only text has case. "
-            f"{capitalized(exact + FILTER_IN_PYTHON)}."
+            f"{capitalized(exact + FILTER_IN_MEMORY)}."
         )
     text = attribute.prepare(value)
     copy = folded_copy_of(field)
@@ -506,7 +508,7 @@ def folded_condition(field: DynamoField, lookup: str, operator: str, value: obje
         ways_out.append(f"put {{{name}:canonical}} into a key")
     raise NotSupported(
         f"{name}__{lookup} is not supported: DynamoDB compares bytes. Keep a folded copy: "
-        f"{', or '.join(ways_out)}. Otherwise {FILTER_IN_PYTHON}."
+        f"{', or '.join(ways_out)}. Otherwise {FILTER_IN_MEMORY}."
     )
 
 
@@ -520,7 +522,7 @@ def python_condition(field: DynamoField, lookup: str, value: object) -> Conditio
     if attribute.attr_type not in _SEARCHED:
         raise NotSupported(
             f"{name}__{lookup} is not supported: {name} has the type {type(attribute).__name__}, which contains no "
-            f"text. {capitalized(FILTER_IN_PYTHON)}."
+            f"text. {capitalized(FILTER_IN_MEMORY)}."
         )
     text = checked_text(str(value), path=name)
     copy = folded_copy_of(field) if attribute.key_kind == "text" and lookup in FOLDED else None

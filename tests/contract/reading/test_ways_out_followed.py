@@ -174,27 +174,6 @@ def test_way_out_of_a_relation_gives_djangos_objects(shops: tuple[Shop, Shop], n
     assert pks(found) == pks(ask(theirs))
 
 
-def test_alias_names_what_python_computes(shops: tuple[Shop, Shop]) -> None:
-    """No further method that refuses the same."""
-    ours, theirs = shops
-    with pytest.raises(NotSupported, match=r"\[each for each in queryset if \.\.\.\]") as refused:
-        ours.all(ours.Order).alias(twice=F("total") + F("total")).filter(twice__gt=3)
-    assert "annotate" not in str(refused.value)
-    found = [each for each in ours.Order.objects.all() if each.total + each.total > 3]
-    asked = theirs.all(theirs.Order).alias(twice=F("total") + F("total")).filter(twice__gt=3)
-    assert [int(each.pk[1:]) for each in found] == [int(each.pk[1:]) for each in asked.order_by("pk")]
-
-
-def test_order_by_a_function_names_what_python_sorts(shops: tuple[Shop, Shop]) -> None:
-    """``allow_in_memory()`` does not sort by it either."""
-    ours, theirs = shops
-    with pytest.raises(NotSupported, match=r"sorted\(queryset, key=\.\.\.\)") as refused:
-        list(ours.all(ours.Customer).allow_in_memory().order_by(Lower("name")))
-    assert "allow_in_memory" not in str(refused.value)
-    found = sorted(ours.Customer.objects.all(), key=lambda each: each.name.lower())
-    assert [each.name for each in found] == [each.name for each in theirs.all(theirs.Customer).order_by(Lower("name"))]
-
-
 @pytest.mark.parametrize("alias", ["count", "save", "scan", "query"])
 def test_annotation_may_have_the_name_of_a_method(shops: tuple[Shop, Shop], alias: str) -> None:
     """Django's rule is about fields alone, and PynamoDB's methods are none of a project's business."""

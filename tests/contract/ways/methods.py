@@ -6,7 +6,7 @@ from django.db.models import Count, F
 
 from tests.contract.ways.asking import (
     EACH,
-    FILTER,
+    LIMIT,
     all_of,
     grouped,
     mem,
@@ -87,9 +87,9 @@ ROWS: dict[str, Row] = {
     # methods
     "alias": Row(
         ask=all_of("Line", lambda queryset: list(queryset.alias(t=F("qty") * F("unit_price")).filter(t__gt=30))),
-        says=FILTER,
-        dots=("each.qty * each.unit_price > 30",),
+        says=LIMIT,
         of="Line",
+        run="queryset{}.alias(t=F('qty') * F('unit_price')).filter(t__gt=30)",
     ),
     "difference": Row(
         ask=all_of("Customer", lambda queryset: list(queryset.difference(queryset.filter(city="Rome")))),

@@ -24,9 +24,8 @@ ROWS: dict[str, Row] = {
     # orders
     "order by a function": Row(
         ask=all_of("Customer", pks(lambda queryset: queryset.order_by(Lower("name")))),
-        says=SORT,
-        dots=("lambda each: each.name.lower()",),
-        run="[each.pk for each in {}]",
+        says=LIMIT,
+        run="[each.pk for each in queryset{}.order_by(Lower('name'))]",
     ),
     "order of another model": Row(
         ask=JOINED,
@@ -110,12 +109,6 @@ ROWS: dict[str, Row] = {
         ask=all_of("Order", lambda queryset: sorted(queryset.values_list("customer__name", flat=True))),
         says='models.CopiedAttribute("customer", "name")',
         do=copied,
-    ),
-    "computed values": Row(
-        ask=all_of("Customer", lambda queryset: sorted(queryset.values_list(Lower("name"), flat=True))),
-        says=EACH,
-        dots=("each.name.lower()",),
-        run="sorted({})",
     ),
     "distinct places": Row(
         ask=all_of("Note", lambda queryset: sorted(queryset.values_list("data__price", flat=True).distinct())),

@@ -10,7 +10,8 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import models as django_models
-from django.db.models import Avg, Count, F, Max, Min, Q, Sum
+from django.db.models import Avg, Count, F, Max, Min, Q, StdDev, Sum
+from django.db.models.functions import Lower
 from msgspec import Struct
 
 from dynamo_single import models
@@ -18,7 +19,7 @@ from tests.contract.ways.shop import T0, Shop
 
 #: What may stand in the text of a way out, or be needed to run it.
 WORDS: Mapping[str, Any] = {
-    each.__name__: each for each in (Avg, Count, F, Max, Min, Q, Sum, Decimal, sorted, list, set)
+    each.__name__: each for each in (Avg, Count, F, Lower, Max, Min, Q, StdDev, Sum, Decimal, sorted, list, set)
 } | {"models": models, "dt": dt, "re": re, "statistics": statistics, "T0": T0}
 
 

@@ -1,0 +1,78 @@
+"""Decide whether an expression can be computed in memory, before anything is read.
+
+Expressions of SQL, columns of other models, and nesting deeper than ``MAX_DEPTH`` are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.models import F, Func, Lookup, Q, When, Window
+from django.db.models.expressions import Col, ExpressionList, OrderBy, WindowFrame
+from django.db.models.fields import json
+from django.db.models.sql.where import WhereNode
+
+from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.expressions.evaluation import check_named, evaluate, refusal_of
+from dynamo_single.orm.expressions.functions.registered import conditions
+from dynamo_single.orm.expressions.scope import Expression
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.orm.where.lookups import compared_field, is_own
+
+#: How deep expressions may be nested: Django and ``evaluate()`` walk through them by recursion.
+MAX_DEPTH = 50
+#: Expressions without a value of their own, only with sources.
+_STRUCTURE = (When, ExpressionList, OrderBy, WindowFrame)
+
+
+def check_depth(expressions: Iterable[Any]) -> None:
+    """Raise ``NotSupported`` for expressions and conditions that are nested too deep, before Django resolves them."""
+    level = list(expressions)
+    for _ in range(MAX_DEPTH + 1):
+        level = [part for each in level for part in _parts(each)]
+        if not level:
+            return
+    raise NotSupported(
+        f"Expressions are nested more than {MAX_DEPTH} levels deep. Join similar conditions, as in Q(name__in=[...]), "
+        "and add up long sums in Python."
+    )
+
+
+def _parts(each: Any) -> list[Any]:
+    if isinstance(each, Q | WhereNode):
+        return [child for child in each.children if not isinstance(child, tuple)]
+    if isinstance(each, F | str | tuple):
+        return []
+    found: list[Any] = getattr(each, "get_source_expressions", list)()
+    return [part for part in found if part is not None]
+
+
+def check(model: type[DynamoModel], expressions: Iterable[Expression | None]) -> None:
+    """Raise ``NotSupported`` for resolved expressions that cannot be computed; names the first of them."""
+    waiting = [each for each in expressions if each is not None]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Window):
+            waiting += [part for source in _parts(each) for part in (*_parts(source), *_column(source))]
+            continue
+        if isinstance(each, Col):
+            if not is_own(model, each):
+                compared_field(model, each)
+            continue
+        _check_class(each)
+        waiting += _parts(each)
+
+
+def _column(source: Any) -> list[Any]:
+    return [source] if isinstance(source, Col) else []
+
+
+def _check_class(each: Any) -> None:
+    compute = evaluate.dispatch(type(each))
+    if isinstance(each, Lookup) and not isinstance(each, json.HasKeyLookup):
+        conditions.check_lookup(str(each.lookup_name))
+    elif compute is evaluate.dispatch(object) and not isinstance(each, _STRUCTURE):
+        raise refusal_of(each)
+    elif compute is evaluate.dispatch(Func):
+        check_named(each)

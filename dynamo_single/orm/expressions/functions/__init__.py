@@ -1,0 +1,1 @@
+"""One function for each of Django's expressions, registered with ``evaluation.evaluate()``."""

@@ -1,0 +1,176 @@
+"""Querysets whose results are computed in memory: Django's own methods describe them in Django's own query.
+
+``orm.expressions`` computes the results. A queryset changes to this form at the first call that DynamoDB cannot
+evaluate.
+Nothing is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from django.db import models
+from django.db.models import query as django_query
+from django.db.models.expressions import Col
+from msgspec.structs import replace
+
+from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON
+from dynamo_single.orm.expressions import computable, interpreter
+from dynamo_single.orm.expressions.plain_columns import with_plain_columns
+from dynamo_single.orm.results import columns
+from dynamo_single.orm.results.columns import Shape
+from dynamo_single.orm.where.arguments import django_errors_translated
+
+Q = TypeVar("Q", bound=models.QuerySet[Any])
+
+#: The shape of a row by Django's iterable.
+_SHAPES: dict[type[Any], Shape] = {
+    django_query.ValuesIterable: columns.as_dict,
+    django_query.ValuesListIterable: columns.as_tuple,
+    django_query.NamedValuesListIterable: columns.as_named_tuple,
+    django_query.FlatValuesListIterable: columns.as_value,
+}
+
+
+def entered(queryset: Q) -> Q:
+    """Return a queryset with the same results that describes them by Django's query alone."""
+    given: Any = queryset
+    if given._asked.interpreted:
+        return queryset
+    clone: Q = given._chain()
+    enter(clone)
+    return clone
+
+
+def instead(queryset: Q, refusal: NotSupported) -> Q:
+    """Return a queryset that computes in memory what was refused; raises ``refusal`` if that is impossible."""
+    found = entered(queryset)
+    _checked(found, refusal)
+    return found
+
+
+def enter(queryset: Any) -> None:
+    """Change a queryset so that Django's query alone describes its results."""
+    asked, query = queryset._asked, queryset.query
+    if asked.interpreted:
+        return
+    computed, chosen = asked.computation, asked.columns
+    if computed is not None and (computed.dates is not None or any(each.children for each in computed.measures)):
+        raise NotSupported(
+            f"{queryset.model._meta.label}: results {computed} cannot be combined with expressions in memory. "
+            f"Leave one of them out, or {COMPUTE_IN_PYTHON}."
+        )
+    shape = None
+    if chosen is not None:
+        shape = chosen.shape
+        _select(queryset, chosen.names)
+    if computed is not None and computed.groups is not None:
+        shape = computed.shape or computed.groups.shape
+        _select(queryset, computed.groups.names)
+        query.set_group_by()
+    if computed is not None and computed.shape is not None and computed.output:
+        shape = computed.shape
+        queryset._fields = computed.output
+        query.set_values(computed.output)
+    query.distinct = query.distinct or asked.distinct
+    queryset._asked = replace(asked, columns=None, computation=None, distinct=False, interpreted=True, row_shape=shape)
+    queryset._iterable_class = queryset._iterables[shape is not None]
+
+
+def _select(queryset: Any, names: Sequence[str]) -> None:
+    """Select columns and all annotations, as ``values()`` before ``annotate()`` does."""
+    query: Any = queryset.query
+    annotations = dict(query.annotations)
+    query.annotations = {}
+    query.set_annotation_mask(None)
+    queryset._fields = tuple(names)
+    query.set_values(tuple(names))
+    query.annotations = annotations
+    query.set_annotation_mask(annotations)
+    if query.selected is not None:
+        query.selected.update({alias: alias for alias in annotations})
+
+
+def annotate(
+    queryset: Q,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+    *,
+    select: bool,
+    refusal: NotSupported | None = None,
+) -> Q:
+    """Return the queryset with annotations; ``select`` is false for ``alias()``, which does not return them.
+
+    Raises ``refusal`` for expressions that cannot be computed in memory.
+    """
+    computable.check_depth((*args, *kwargs.values()))
+    before: Any = entered(queryset)
+    with django_errors_translated(queryset.model, *args, *kwargs.values()):
+        clone: Q = before._natively("annotate" if select else "alias", *args, **kwargs)
+    _checked(clone, refusal)
+    _with_plain_columns(clone, before)
+    return clone
+
+
+def _with_plain_columns(queryset: Any, before: Any) -> None:
+    """Give the columns of new annotations the types of Django's own fields, which functions compare."""
+    annotations = queryset.query.annotations
+    for alias, expression in annotations.items():
+        if alias not in before.query.annotations and not isinstance(expression, Col):
+            annotations[alias] = with_plain_columns(expression)
+
+
+def _checked(queryset: Any, refusal: NotSupported | None) -> None:
+    try:
+        check(queryset)
+    except NotSupported as error:
+        raise (refusal or error) from None
+
+
+def with_columns(
+    queryset: Q, fields: Sequence[object], expressions: Mapping[str, object], *, flat: bool | None, named: bool
+) -> Q:
+    """Return ``values()``, or ``values_list()`` if ``flat`` is not ``None``."""
+    computable.check_depth((*fields, *expressions.values()))
+    before: Any = entered(queryset)
+    with django_errors_translated(queryset.model, *fields, *expressions.values()):
+        found = before._natively("values_list", *fields, flat=flat, named=named) if flat is not None else None
+        if found is None:
+            found = before._natively("values", *fields, **expressions)
+    _with_plain_columns(found, before)
+    found._asked = replace(found._asked, row_shape=_SHAPES[found._iterable_class])
+    found._iterable_class = found._iterables[True]
+    check(found)
+    result: Q = found
+    return result
+
+
+def check(queryset: Any) -> None:
+    """Raise ``NotSupported`` for expressions that are SQL, and for columns of other models."""
+    query = queryset.query
+    computable.check(queryset.model, [*query.annotations.values(), *query.select, query.where])
+
+
+async def aggregate(
+    queryset: Any, expressions: Mapping[str, object], refusal: NotSupported | None = None
+) -> dict[str, Any]:
+    """Return the results of aggregates by alias; raises ``refusal`` if they cannot be computed in memory."""
+    computable.check_depth(expressions.values())
+    found: Any = entered(queryset)
+    query: Any = found.query.chain()
+    resolved: dict[str, Any] = {}
+    with django_errors_translated(queryset.model, *expressions.values()):
+        for alias, expression in expressions.items():
+            query.check_alias(alias)
+            given: Any = expression
+            each = given.resolve_expression(query, allow_joins=True, reuse=None, summarize=True)
+            if not each.contains_aggregate:
+                raise TypeError(f"{alias} is not an aggregate expression")
+            query.append_annotation_mask([alias])
+            query.annotations[alias] = resolved[alias] = with_plain_columns(each)
+    probe = found._chain()
+    probe.query = query
+    _checked(probe, refusal)
+    return await interpreter.aggregate(await found._state(), resolved)
