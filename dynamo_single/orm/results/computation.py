@@ -73,7 +73,7 @@ def _contains_identity(model: type[DynamoModel], columns: Columns) -> bool:
 
 
 def names_computed(computation: Computation, conditions: Iterable[object]) -> bool:
-    """Return whether conditions are about computed values: SQL's HAVING."""
+    """Return whether conditions name computed values: SQL's HAVING."""
     for condition in conditions:
         if isinstance(condition, Q):
             if names_computed(computation, condition.children):

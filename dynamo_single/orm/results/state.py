@@ -98,7 +98,7 @@ class Asked(Struct, frozen=True):
     no_secrets: bool = False
     #: What the steps over relations have read, which counts towards ``in_memory``.
     steps: Steps | None = None
-    #: Whether Django's query describes the results, which are computed in memory, and the shape of their rows.
+    #: Whether Django's query describes the results, which this app computes in memory, and the shape of their rows.
     interpreted: bool = False
     row_shape: Shape | None = None
 
@@ -236,8 +236,8 @@ class QueryState(Struct, frozen=True):
         computation, asked = self.computation, self.asked
         if computation is not None or (self.interpretation is not None and self.interpretation.chooses):
             raise NotSupported(
-                f"This is not supported on results {computation or self.interpretation} in memory. Call it on the "
-                "queryset of the objects."
+                f"Cannot do this on results {computation or self.interpretation} in memory. Call it on the queryset of "
+                "the objects."
             )
         lookups = unique_rules.lookups_of(self.model)
         if _assumed.get():
