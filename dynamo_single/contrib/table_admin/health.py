@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal
 
+from django.core import signing
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.migrations.executor import MigrationExecutor
@@ -15,9 +16,12 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils.crypto import salted_hmac
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dynamo_single.admin.secrets import Masks
 from dynamo_single.admin.sites import DynamoAdminSite
@@ -30,7 +34,7 @@ from dynamo_single.contrib.table_admin import views, visible_items
 from dynamo_single.contrib.table_admin.item_view import keys_of, model_shown
 from dynamo_single.contrib.table_admin.table_reads import Place
 from dynamo_single.contrib.table_admin.visible_items import alias_of
-from dynamo_single.costs import measure_requests
+from dynamo_single.costs import Costs, measure_requests
 from dynamo_single.exceptions import UnexpectedItem
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.rollout import knowledge
@@ -38,6 +42,7 @@ from dynamo_single.orm.rollout.states import PUBLIC
 from dynamo_single.orm.schema.keys.secret_values import MASK
 from dynamo_single.table import schema
 from dynamo_single.table.flow import run
+from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table, get_table
 
 #: The items that one page of the check reads.
@@ -156,6 +161,50 @@ def checked(table: Table, after: str, masks: Masks) -> Checked:
     return Checked(len(found.items), findings, place)
 
 
+class Sums(Struct, frozen=True):
+    """What a check has read, found and consumed so far, and about how many items the table has; 0 if unknown."""
+
+    read: int = 0
+    found: int = 0
+    requests: int = 0
+    units: float = 0.0
+    total: int = 0
+
+    def text(self, request: HttpRequest) -> str:
+        """Return the sums for an address, signed for the user."""
+        return signing.dumps([self.read, self.found, self.requests, self.units, self.total], salt=_salt(request))
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> Sums | None:
+        """Return the sums of the address; ``None`` if there are none, or another user's.
+
+        Only a page with sums continues by itself, because each part costs.
+        """
+        try:
+            return cls(*signing.loads(request.GET.get("sum", ""), salt=_salt(request)))
+        except signing.BadSignature:
+            return None
+
+    def plus(self, part: Checked, found: int, costs: Costs) -> Sums:
+        """Return the sums after another part."""
+        return Sums(
+            self.read + part.read,
+            self.found + found,
+            self.requests + costs.requests,
+            self.units + costs.read_units,
+            self.total,
+        )
+
+
+def _salt(request: HttpRequest) -> str:
+    return f"dynamo_single.admin.health:{request.user.pk}"
+
+
+def item_count(table: Table) -> int:
+    """Return about how many items a table has: DescribeTable, whose number DynamoDB updates every six hours."""
+    return int(table.send(Request("DescribeTable", {}))["Table"].get("ItemCount", 0))
+
+
 def _shown(alias: str, finding: Finding, item: Item | None, masks: Masks) -> ShownFinding:
     # The message about an unidentified item may contain a secret, or the key of a hidden model.
     model = None if item is None else model_shown(alias, item)
@@ -178,20 +227,41 @@ def health_page(site: DynamoAdminSite, request: HttpRequest) -> HttpResponseBase
     alias = alias_of(request)
     table = get_table(alias)
     context: dict[str, Any] = {**site.each_context(request), "title": _("Health"), "alias": alias, "aliases": aliases()}
-    found: Checked | None = None
+    is_costed = sees_whole_table(site, request, alias)
     with measure_requests() as costs:
         if "check" in request.GET:
-            found = checked(table, request.GET["check"], views.masks_of(site))
-            visible = [each for each in found.findings if sees_all(site, request, each.model)]
-            context |= {
-                "checked": found,
-                "findings": [(each, _item_url(site, request, alias, each)) for each in visible],
-            }
+            context |= _check(site, request, table, is_counted=is_costed)
         else:
-            context["troubles"] = list(troubles(table))
-    if sees_whole_table(site, request, alias):
-        context |= {"costs": in_words(costs), "read": found.read if found else None}
+            context |= {"troubles": list(troubles(table)), "begin": Sums().text(request)}
+    if is_costed:
+        context["costs"] = in_words(costs)
     return TemplateResponse(request, "dynamo_single/admin/table/health.html", context)
+
+
+def _check(site: DynamoAdminSite, request: HttpRequest, table: Table, *, is_counted: bool) -> dict[str, Any]:
+    """Return the findings of a part, the sums so far, and the address of the next part."""
+    before, alias = Sums.of(request), table.settings.alias
+    after = request.GET["check"]
+    with measure_requests() as costs:
+        found = checked(table, after, views.masks_of(site))
+    sums = before or Sums()
+    if is_counted and not sums.total:
+        sums = replace(sums, total=item_count(table))
+    visible = [each for each in found.findings if sees_all(site, request, each.model)]
+    sums = sums.plus(found, len(visible), costs)
+    asked = {} if alias == DEFAULT_DB_ALIAS else {"alias": alias}
+    return {
+        "checked": found,
+        "findings": [(each, _item_url(site, request, alias, each)) for each in visible],
+        "sums": sums,
+        "total": max(sums.total, sums.read),
+        "is_counted": is_counted,
+        "goes_on": before is not None,
+        "next": urlencode({**asked, "check": found.after, "sum": sums.text(request)}) if found.after else "",
+        "owner": salted_hmac(
+            "dynamo_single.admin.health", f"{request.user.pk}:{alias}", algorithm="sha256"
+        ).hexdigest(),
+    }
 
 
 def _item_url(site: DynamoAdminSite, request: HttpRequest, alias: str, finding: ShownFinding) -> str:

@@ -72,7 +72,7 @@ READ = {
     "dynamodb/table/?pk=nothing": ["Query"],
     "dynamodb/item/?pk=nothing&sk=nothing": ["GetItem"],
     "dynamodb/item/?pk=nothing": [],
-    "dynamodb/health/?check=": ["Scan", "BatchGetItem"],
+    "dynamodb/health/?check=": ["Scan", "BatchGetItem", "DescribeTable"],
     "dynamodb/health/?check=wrong": [],
     "dynamodb/jobs/{job}/": ["GetItem"],
     "dynamodb/jobs/nothing/": ["GetItem"],

@@ -1,33 +1,37 @@
 'use strict';
-// Scans a large list, step by step, until a user stops it; without scripts each step is a link.
+// Scans a large list, or checks a table, step by step, until a user stops it; without scripts each step is a link.
 // If the user followed a link from another site, or reloads the page, it waits for a click, because each step costs.
 {
     const box = document.getElementById('scan');
     const stop = document.getElementById('scan-stop');
+    // The rows, the list that contains them, and the element that the list is added to.
+    const {rows: ROWS, list: LIST, into: INTO} = {
+        rows: '#result_list tbody', list: '#changelist-form .results', into: '#changelist-form', ...box?.dataset,
+    };
     // A page does not add more rows than this to itself without a click.
     const MOST_ROWS = 1000;
     let isStopped = false;
     let isRunning = false;
 
     function showRows(page) {
-        const found = page.querySelector('#result_list tbody');
+        const found = page.querySelector(ROWS);
         if (!found) {
             return 0;
         }
         const count = found.children.length;
-        const shown = document.querySelector('#result_list tbody');
+        const shown = document.querySelector(ROWS);
         if (shown) {
             shown.append(...found.children);
         } else {
-            const form = document.getElementById('changelist-form');
-            form.insertBefore(page.querySelector('#changelist-form .results'), form.querySelector('.paginator'));
+            const place = document.querySelector(INTO);
+            place.insertBefore(page.querySelector(LIST), place.querySelector('.paginator'));
         }
         return count;
     }
 
     // The browser keeps the rows found so far with the page: a reload, or the way back from a row, shows them again.
     function keep() {
-        const list = document.querySelector('#changelist-form .results');
+        const list = document.querySelector(LIST);
         const state = {
             owner: box.dataset.owner,
             rows: list ? list.outerHTML : '',
@@ -49,7 +53,7 @@
         if (!state || state.owner !== box.dataset.owner) {
             return false;
         }
-        const list = document.querySelector('#changelist-form .results');
+        const list = document.querySelector(LIST);
         const page = parsed(`<form id="changelist-form">${state.rows}</form>${state.progress}`);
         if (list) {
             list.remove();

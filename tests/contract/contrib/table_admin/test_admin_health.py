@@ -110,6 +110,37 @@ def test_items_that_do_not_fit_are_found_part_by_part(
     assert "end of the table" in text_of(shown)
 
 
+def test_check_sums_up_parts(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each part shows the items so far, about how many there are, and what they cost."""
+    for number in range(5):
+        Company.objects.create(company_id=f"c{number}", name="Acme")
+    monkeypatch.setattr(health, "PAGE", 2)
+    shown, read = pages.get("dynamodb/health/?check="), []
+    while True:
+        read.append(shown.context["sums"].read)
+        if not shown.context["next"]:
+            break
+        shown = pages.get(f"dynamodb/health/?{shown.context['next']}")
+    assert read == sorted({*read})
+    assert read[-1] >= 5
+    assert f"Checked {read[-1]} of about" in text_of(shown)
+    assert shown.context["sums"].requests >= len(read)
+
+
+def test_check_continues_from_a_page_only(pages: Pages, staff: Any) -> None:
+    """An address without the user's sums reads one part and waits."""
+    begin = pages.get("dynamodb/health/").context["begin"]
+    address = f"dynamodb/health/?check=&sum={begin}"
+    assert b"data-goes-on" in pages.get(address).content
+    assert b"data-goes-on" not in pages.get("dynamodb/health/?check=").content
+    assert b"data-goes-on" not in staff(HEALTH).get(address).content
+
+
+def test_check_hides_sums_from_users_of_a_part(staff: Any) -> None:
+    """The number of items, and what reading them costs, are not theirs to see."""
+    assert "Checked" not in text_of(staff(HEALTH).get("dynamodb/health/?check="))
+
+
 def test_an_item_of_an_unknown_type_is_listed(pages: Pages, table: Table) -> None:
     """Somebody has to decide what becomes of it."""
     item = {"pk": {"S": "OTHER#1"}, "sk": {"S": "#"}, "itemType": {"S": "Other"}}
