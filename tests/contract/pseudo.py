@@ -136,7 +136,7 @@ def untranslated(page: str) -> set[str]:
 
 def names() -> set[str]:
     """What models, their fields and choices, and apps are called by those who declare them: no texts of ours."""
-    found = {"DynamoDB", "JSON", "Search", "True", "False", "None"}
+    found = {"DynamoDB", "Search", "True", "False", "None"}
     for config in apps.get_app_configs():
         found |= {str(config.verbose_name)} if config.name not in OURS else set()
     for model in apps.get_models():

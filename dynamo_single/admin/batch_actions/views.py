@@ -6,20 +6,24 @@ from typing import Any, Final
 
 from django.apps import apps
 from django.contrib.admin.sites import AdminSite
+from django.contrib.admin.utils import model_ngettext
 from django.core.exceptions import PermissionDenied
 from django.db import connections, transaction
-from django.http import Http404, HttpRequest, HttpResponseNotAllowed, HttpResponseRedirect, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect, JsonResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
+from dynamo_single import clock
 from dynamo_single.admin import trash
 from dynamo_single.admin.batch_actions import jobs
 from dynamo_single.admin.batch_actions.jobs import ACTIONS, DAMAGE_ERRORS, is_allowed
 from dynamo_single.admin.batch_actions.models import MAX_MESSAGES, AdminJob
 from dynamo_single.admin.types import DynamoModelAdmin
+from dynamo_single.admin.viewing import spreadsheets
 from dynamo_single.admin.viewing.rules import visible_keys
 from dynamo_single.exceptions import InvalidValue, StaleObject
 
@@ -96,9 +100,10 @@ def _address(cursor: str | None) -> str:
 
 
 def job_page(site: AdminSite, request: HttpRequest, job_id: str) -> HttpResponseBase:
-    """Show a job, or resume it by POST. Other users than its creator get a 404 response.
+    """Show a job or its failures as CSV, or resume it by POST. Other users than its creator get a 404 response.
 
-    Sends a GetItem, and for POST the requests of ``run_batches()``. The permissions are checked again each time.
+    Sends a GetItem, and for POST the requests of ``run_batches()``, or a PutItem for the job that undoes it. The
+    permissions are checked again each time.
     """
     if request.method not in {"GET", "HEAD", "POST"}:
         return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
@@ -107,7 +112,13 @@ def job_page(site: AdminSite, request: HttpRequest, job_id: str) -> HttpResponse
     if not is_allowed(request, modeladmin, job.action):
         raise PermissionDenied
     if request.method != "POST":
-        return _page(site, request, modeladmin, job)
+        return (
+            _failures(site, request, modeladmin, job)
+            if "failures" in request.GET
+            else _page(site, request, modeladmin, job)
+        )
+    if "undo" in request.POST:
+        return _undo(site, request, modeladmin, job)
     try:
         jobs.run_batches(request, modeladmin, job)
     except StaleObject:
@@ -157,17 +168,58 @@ def _title(site: AdminSite, job: AdminJob) -> str:
     return titles[job.action] % {"count": job.total, "items": modeladmin.opts.verbose_name_plural}
 
 
-def _page(site: AdminSite, request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> HttpResponseBase:
+def may_undo(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> bool:
+    """Return whether a finished job moved objects to the trash, and the user may restore them."""
+    is_undone_by_restoring = job.action == "delete" and trash.has_trash(modeladmin.model) and job.is_done
+    return is_undone_by_restoring and is_allowed(request, modeladmin, "restore")
+
+
+def _undo(site: AdminSite, request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> HttpResponseBase:
+    """Create the job that restores the objects of a job; its page asks before it begins."""
+    if not may_undo(request, modeladmin, job):
+        raise PermissionDenied
+    return HttpResponseRedirect(url_of(site, jobs.create_job(request, modeladmin, "restore", job.keys)))
+
+
+def _seen_failures(site: AdminSite, request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> list[Any]:
+    """Return the stored failures of objects that the user may see."""
     keys = [key for key, _name, _text in job.failures]
     seen = visible_keys(site, request, modeladmin.model, keys) if keys else set()
-    failures = [each for each in job.failures if each[0] in seen]
+    return [each for each in job.failures if each[0] in seen]
+
+
+def _failures(site: AdminSite, request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> HttpResponseBase:
+    """Return the key, the name and the error of each listed failure as CSV."""
+    found = _seen_failures(site, request, modeladmin, job)
+    rows = [[spreadsheets.quoted(str(cell)) for cell in each] for each in found]
+    text = spreadsheets.as_csv([[_("Key"), _("Object"), _("Error")], *rows])
+    disposition = 'attachment; filename="failures.csv"'
+    return HttpResponse(text, content_type="text/csv; charset=utf-8", headers={"Content-Disposition": disposition})
+
+
+def _effect(modeladmin: DynamoModelAdmin, job: AdminJob) -> dict[str, object]:
+    """Return the effect of a job for the question before it begins, and the day until which the trash keeps objects."""
+    model: Any = modeladmin.model
+    uses_trash = job.action == "delete" and trash.has_trash(model)
+    after = model._options.purge_after if uses_trash else None
+    return {
+        "effect": "restore" if job.action == "restore" else "trash" if uses_trash else "gone",
+        "items": model_ngettext(modeladmin.opts, job.total),
+        "until": None if after is None else timezone.localdate(clock.now() + after),
+    }
+
+
+def _page(site: AdminSite, request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> HttpResponseBase:
+    failures = _seen_failures(site, request, modeladmin, job)
     context = {
         **site.each_context(request),
         "title": _title(site, job),
         "job": job,
         "opts": modeladmin.opts,
         "failures": failures,
-        "unlisted": job.failed - len(job.failures) if seen else 0,
+        "unlisted": job.failed - len(job.failures) if failures else 0,
+        **_effect(modeladmin, job),
+        "may_undo": may_undo(request, modeladmin, job),
         "told": MAX_MESSAGES,
     }
     return TemplateResponse(request, "dynamo_single/admin/job.html", context)

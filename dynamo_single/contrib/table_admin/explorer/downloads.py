@@ -5,12 +5,11 @@ This module sends no requests.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from dynamo_single.admin.viewing import spreadsheets
 from dynamo_single.contrib.table_admin.item_view import ShownItem, binary_text
 from dynamo_single.contrib.table_admin.own_names import stored_item
 from dynamo_single.orm.schema.keys.secret_values import MASK
@@ -18,9 +17,6 @@ from dynamo_single.table.request import StoredValue
 
 #: The bytes of items that a download reads at most, and at most one response more. A larger one is cut.
 MAX_BYTES: Final = 4 * 1024 * 1024
-
-#: Spreadsheet programs take a cell with such a beginning for a formula, even in quotes (OWASP, "CSV Injection").
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 #: The model of an item, if any, and the item by the table's own names.
 Written = tuple[Any, Mapping[str, StoredValue]]
@@ -37,12 +33,8 @@ def as_csv(items: Iterable[Written]) -> str:
     """Return a table with a column for each attribute, in the order of their first use."""
     found = [*items]
     columns = list(dict.fromkeys(name for _model, item in found for name in item))
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow([quoted(name) for name in columns])
-    for _model, item in found:
-        writer.writerow([_csv_cell(item[name]) if name in item else "" for name in columns])
-    return out.getvalue()
+    cells = ([_csv_cell(item[name]) if name in item else "" for name in columns] for _model, item in found)
+    return spreadsheets.as_csv([[spreadsheets.quoted(name) for name in columns], *cells])
 
 
 def as_json_lines(items: Iterable[Written]) -> str:
@@ -50,15 +42,10 @@ def as_json_lines(items: Iterable[Written]) -> str:
     return "".join(f"{json.dumps(item, ensure_ascii=False, default=binary_text)}\n" for _model, item in items)
 
 
-def quoted(text: str) -> str:
-    """Return a cell that no spreadsheet program takes for a formula: an apostrophe precedes its first character."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
-
-
 def _csv_cell(value: StoredValue) -> str:
     ((kind, held),) = value.items()
     if kind == "S":
-        return quoted(held)
+        return spreadsheets.quoted(held)
     if kind == "N":
         return str(held)  # a number is no formula, also a negative one
     if kind == "NULL":

@@ -1,0 +1,114 @@
+"""The end of a job: its undo, its failures as a file, and the question before it begins."""
+
+from __future__ import annotations
+
+import csv
+import io
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from dynamo_single.admin.batch_actions import actions
+from dynamo_single.admin.batch_actions.models import AdminJob
+from dynamo_single.clock import now
+from project.directory.models import Company, Person
+from tests.contract.conftest import Pages, text_of
+
+LIST = "directory/company/"
+
+
+@pytest.fixture(autouse=True)
+def companies(monkeypatch: pytest.MonkeyPatch, table: object) -> list[Any]:
+    """Three of them, the first with a person; two are too many for one request."""
+    monkeypatch.setattr(actions, "MAX_IMMEDIATE", 1)
+    found = [Company.objects.create(company_id=f"c{number}", name=f"Company {number}") for number in range(3)]
+    Person.objects.create(company=found[0], person_id="p", name="Anna")
+    return found
+
+
+def begun(pages: Pages, action: str = "delete_selected", query: str = "") -> str:
+    """The path of a job on all of them."""
+    keys = [f"c{number}" for number in range(3)]
+    answer = pages.post(f"{LIST}{query}", {"action": action, "_selected_action": keys})
+    return str(answer["location"]).removeprefix("/admin/")
+
+
+def done(pages: Pages, path: str) -> str:
+    """The same path after the job."""
+    while not pages.get(path).context["job"].is_done:
+        pages.post(path)
+    return path
+
+
+def failed(pages: Pages, *failures: list[str]) -> str:
+    """The path of a finished job with these failures."""
+    job = AdminJob.objects.create(
+        user_key=str(pages.user.pk),
+        label="directory.company",
+        action="delete",
+        keys=["c0", "c1"],
+        position=2,
+        failures=[*failures],
+        failed=len(failures),
+        expires_at=now() + timedelta(hours=1),
+    )
+    return f"dynamodb/jobs/{job.job_id}/"
+
+
+def test_undo_restores_what_a_job_deleted(pages: Pages) -> None:
+    """With the children, after a question of its own: one GetItem and one PutItem."""
+    path = done(pages, begun(pages))
+    assert Company.objects.count() == 0
+    answer = pages.post(path, {"undo": "yes"}, sends=["GetItem", "PutItem"])
+    undone = str(answer["location"]).removeprefix("/admin/")
+    assert "3 companies will be restored from the trash." in text_of(pages.get(undone))
+    assert Company.objects.count() == 0
+    done(pages, undone)
+    assert (Company.objects.count(), Person.objects.filter(company_id="c0").count()) == (3, 1)
+
+
+def test_unfinished_jobs_have_no_undo(pages: Pages) -> None:
+    assert pages.post(begun(pages), {"undo": "yes"}).status_code == 403
+
+
+def test_permanent_deletions_have_no_undo(pages: Pages) -> None:
+    """The page says so before and after."""
+    Company.objects.all().delete()
+    path = begun(pages, query="?trash=yes")
+    assert "3 companies and their related objects will be deleted. This cannot be undone." in text_of(pages.get(path))
+    shown = text_of(pages.get(done(pages, path)))
+    assert "This page has no undo for this job." in shown
+    assert pages.post(path, {"undo": "yes"}).status_code == 403
+
+
+def test_undo_takes_the_permission_to_restore(staff: Any) -> None:
+    pages = staff("directory.view_company", "directory.delete_company", "directory.delete_person")
+    path = failed(pages)
+    assert "Undo" not in text_of(pages.get(path))
+    assert pages.post(path, {"undo": "yes"}).status_code == 403
+
+
+def test_question_names_the_day_of_the_purge(pages: Pages, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    settings.TIME_ZONE = "UTC"
+    monkeypatch.setattr(Company, "_options", replace(Company._options, purge_after=timedelta(days=30)))
+    day = (now() + timedelta(days=30)).strftime("%Y")
+    text = text_of(pages.get(begun(pages)))
+    assert "3 companies and their related objects go to the trash until " in text
+    assert f"{day}. You can restore them." in text
+
+
+def test_failures_are_a_file_without_formulas(pages: Pages) -> None:
+    path = failed(pages, ["c0", "=1+1", "It is protected."], ["c1", "Company 1", "No."])
+    assert "?failures=csv" in pages.get(path).content.decode()
+    response = pages.get(f"{path}?failures=csv", sends=["GetItem"])
+    rows = list(csv.reader(io.StringIO(response.content.decode(), newline="")))
+    assert rows[1:] == [["c0", "'=1+1", "It is protected."], ["c1", "Company 1", "No."]]
+    assert response["Content-Disposition"] == 'attachment; filename="failures.csv"'
+
+
+def test_failures_of_other_users_are_not_found(pages: Pages, staff: Any) -> None:
+    path = failed(pages, ["c0", "Company 0", "No."])
+    other = staff("directory.view_company", "directory.delete_company")
+    assert other.get(f"{path}?failures=csv").status_code == 404
