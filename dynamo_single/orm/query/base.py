@@ -39,12 +39,13 @@ from dynamo_single.table.flow import call_sync, collect, is_run, iterate_pages, 
 if TYPE_CHECKING:
     from dynamo_single.orm.expressions import interpreter
     from dynamo_single.orm.query import interpreted
-    from dynamo_single.orm.relations import filters, steps
+    from dynamo_single.orm.relations import filters, joined_rows, steps
     from dynamo_single.orm.results import async_rerun, computation, objects, one_query, prefetch, rows
     from dynamo_single.orm.results.objects import Results
     from dynamo_single.orm.results.state import QueryState
 else:
     filters = LazyModule("dynamo_single.orm.relations.filters")
+    joined_rows = LazyModule("dynamo_single.orm.relations.joined_rows")
     steps = LazyModule("dynamo_single.orm.relations.steps")
     async_rerun = LazyModule("dynamo_single.orm.results.async_rerun")
     computation = LazyModule("dynamo_single.orm.results.computation")
@@ -105,6 +106,8 @@ def open_pages(state: QueryState, shape: type[Any]) -> Results:
     if shape is ObjectIterable:
         computed = state.asked.computation
         return objects.open_pages(state) if computed is None else rows.annotated_objects(state, computed)
+    if state.asked.columns is not None and state.asked.columns.paths:
+        return joined_rows.rows(state)
     return objects.open_pages(state) if state.computation is None else rows.rows(state)
 
 
@@ -256,7 +259,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
             return await interpreter.count(state)
         computed = state.computation
         if computed is not None and computed.makes_rows:
-            async with aclosing(rows.rows(state)) as pages:
+            async with aclosing(open_pages(state, RowIterable)) as pages:
                 return sum([len(list(page)) async for page in pages])
         return await objects.count(state if computed is None else state.source())
 

@@ -27,6 +27,7 @@ from dynamo_single.orm.schema.attributes.shapes import stored_steps
 from dynamo_single.orm.schema.fields.base import IdentityField
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where.lookups import refuse_path
+from dynamo_single.orm.where.paths import reference_of
 
 _STEP = "__"
 #: The types whose values have an order, and their names in messages.
@@ -89,6 +90,8 @@ class Columns(Struct, frozen=True):
     shape: Shape
     #: The paths of nested values, by the numbers of their columns.
     places: Mapping[int, Steps] = {}
+    #: The paths from a reference to values of other objects, by the numbers of their columns.
+    paths: Mapping[int, str] = {}
 
     def without_places(self, model: type[DynamoModel]) -> Columns:
         """Return the columns for grouped, distinct or annotated rows; raises ``NotSupported`` for nested values."""
@@ -97,6 +100,13 @@ class Columns(Struct, frozen=True):
                 f"{model._meta.label}: values({self.names[number]!r}) leads into {self.attributes[number]}, and rows "
                 f"that are grouped, distinct or annotated consist of whole attributes. Either {COMPUTE_IN_PYTHON}. Or "
                 f"keep the value in an attribute: {extraction_advice(self.names[number])}."
+            )
+        for number in self.paths:
+            reference, _, rest = self.names[number].partition(_STEP)
+            raise NotSupported(
+                f"{model._meta.label}: values({self.names[number]!r}) is an attribute of another model, and rows that "
+                f"are grouped or annotated consist of attributes of their own. Either {COMPUTE_IN_PYTHON}. Or keep a "
+                f'copy: models.CopiedAttribute("{reference}", "{rest}").'
             )
         return self
 
@@ -167,10 +177,15 @@ def columns(
     attributes |= {name: f.attname for f in meta.concrete_fields for name in (f.name, f.attname)}
     attributes |= {f"{field.name}__{name}": field.attname for field, name in _keys_of_references(model)}
     places: dict[int, Steps] = {}
+    paths: dict[int, str] = {}
     for number, field in enumerate(fields):
         place = None if field in attributes else place_of(model, field)
         if place is not None:
             attributes[field], places[number] = place
+        reference = None if field in attributes else reference_of(model, field)
+        if reference is not None:
+            check_path(reference[0].related_model, reference[1])
+            attributes[field], paths[number] = reference[0].attname, reference[1]
         if field not in attributes:
             refuse_path(model, field, "values")
             raise UnknownField(
@@ -178,7 +193,12 @@ def columns(
                 f"{', '.join(f.name for f in meta.concrete_fields)}."
             )
     names = tuple(fields) or tuple(f.attname for f in meta.concrete_fields)
-    return Columns(tuple(attributes[name] for name in names), names, shape, places)
+    return Columns(tuple(attributes[name] for name in names), names, shape, places, paths)
+
+
+def check_path(model: type[DynamoModel], name: str) -> None:
+    """Raise ``UnknownField`` or ``NotSupported`` for a name that is no attribute of a model or of its references."""
+    columns(model, (name,), {}, as_value)
 
 
 def _keys_of_references(model: type[DynamoModel]) -> Iterator[tuple[Any, str]]:

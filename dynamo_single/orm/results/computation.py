@@ -64,7 +64,8 @@ def distinct_rows(model: type[DynamoModel], columns: Columns | None) -> Computat
     """Return the computation of distinct rows; ``None`` if the columns contain the identity, which is unique."""
     if columns is None or _contains_identity(model, columns):
         return None
-    return Computation(groups=columns.without_places(model), output=columns.names, shape=columns.shape)
+    groups = columns if columns.paths else columns.without_places(model)
+    return Computation(groups=groups, output=columns.names, shape=columns.shape)
 
 
 def _contains_identity(model: type[DynamoModel], columns: Columns) -> bool:

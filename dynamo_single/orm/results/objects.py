@@ -77,7 +77,7 @@ def plan_with_keys(state: QueryState) -> Plan:
     limit = state.asked.in_memory
     if limit is None:
         return plan_by_key(state)
-    order = sorting.read_sorting(state.model, state.ordering)
+    order = sorting.read_joined_sorting(state.model, state.ordering)
     if all(map(sorting.is_by_attribute, order)):
         try:
             return plan_by_key(state)
@@ -85,7 +85,8 @@ def plan_with_keys(state: QueryState) -> Plan:
             if not order:
                 raise
     for sort in order:
-        sorting.check_orderable(state.model, sort.attribute, "order_by()")
+        if not sorting.is_joined(sort):
+            sorting.check_orderable(state.model, sort.attribute, "order_by()")
     found = replace(plan_of_matches(state), in_memory=InMemory(limit, order, state.reversed))
     return project_plan(state, found)
 
@@ -315,15 +316,21 @@ async def limited_matches(state: QueryState, found: Pages[Item], limit: int | No
                 yield page
                 continue
             yield page[: limit - first]
-            steps = state.asked.steps
-            allowed = limit if steps is None else steps.limit
-            beside = "" if steps is None else f" beside the {steps.held} keys of related objects"
-            raise TooManyMatches(
-                f"{state.label}: more than {limit} objects match{beside}, which is as many as "
-                f"allow_in_memory(limit={allowed}) allows. Nothing was cut off, so there is no result. Allow more: "
-                ".allow_in_memory(limit=...).",
-                limit=allowed,
-            )
+            check_number(state, seen, limit)
+
+
+def check_number(state: QueryState, number: int, limit: int | None) -> None:
+    """Raise ``TooManyMatches`` for more matches than the limit."""
+    if limit is None or number <= limit:
+        return
+    steps = state.asked.steps
+    allowed = limit if steps is None else steps.limit
+    beside = "" if steps is None else f" beside the {steps.held} keys of related objects"
+    raise TooManyMatches(
+        f"{state.label}: more than {limit} objects match{beside}, which is as many as allow_in_memory(limit={allowed}) "
+        "allows. Nothing was cut off, so there is no result. Allow more: .allow_in_memory(limit=...).",
+        limit=allowed,
+    )
 
 
 def first_limit(state: QueryState, plan: Plan) -> int | None:

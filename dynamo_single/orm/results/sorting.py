@@ -1,7 +1,7 @@
 """Sort in memory: read the order of a queryset, and sort lists by attributes, references and nested values.
 
-Cached rows may also be ordered by attributes of referenced objects, along one reference. DynamoDB has no joins, so
-these objects are read in batches, and other querysets do not support such orders.
+Results in memory may also be ordered by attributes of referenced objects. DynamoDB has no joins, so these objects are
+read in batches.
 
 This module does not depend on plans, groups, aggregates or columns.
 """
@@ -22,12 +22,13 @@ from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON, SORT_IN_PYTH
 from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.items.readers import value_reader
 from dynamo_single.orm.plan.plan import InMemory, Sort
+from dynamo_single.orm.results import referenced
 from dynamo_single.orm.results.columns import place_of, sort_value_reader
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, JSONAttribute
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where import tree
-from dynamo_single.table.flow import call_sync
+from dynamo_single.orm.where.paths import reference_of
 
 #: The values that ``order_by()`` and ``Meta.ordering`` accept.
 OrderName = str | Combinable
@@ -141,23 +142,33 @@ def read_joined_sorting(model: type[DynamoModel], names: Iterable[OrderName]) ->
 
 def _joined_sort(model: type[DynamoModel], name: OrderName) -> tuple[Sort, ...] | None:
     """Return the order by a reference, or by an attribute of its object; ``None`` if the name means something else."""
-    descending = isinstance(name, str) and name.startswith("-")
+    descending, missing_first = isinstance(name, str) and name.startswith("-"), None
     if isinstance(name, OrderBy):
+        missing_first = bool(name.nulls_first) if name.nulls_first or name.nulls_last else None
         descending, name = name.descending, getattr(name.expression, "name", "")
-    reference, _step, rest = str(name).lstrip("-+").partition(_SEPARATOR)
-    field: Any = {each.name: each for each in model._meta.concrete_fields}.get(reference)
-    other: Any = field.related_model if field is not None and field.is_relation else None
+    text = str(name).lstrip("-+")
+    field, rest = reference_of(model, text) or (_reference(model, text), "")
+    other: Any = None if field is None else field.related_model
     if other is None or not hasattr(other, "_stored"):  # no reference, or one to an object in SQL
         return None
-    sorts = read_sorting(other, (rest,) if rest else other._meta.ordering or (other._meta.pk.name,))
+    sorts = read_joined_sorting(other, (rest,) if rest else other._meta.ordering or (other._meta.pk.name,))
     for sort in sorts:
-        check_orderable(other, sort.attribute, "order_by()")
+        if not is_joined(sort):
+            check_orderable(other, sort.attribute, "order_by()")
     return tuple(
         replace(
-            sort, attribute=f"{field.attname}{_SEPARATOR}{sort.attribute}", descending=sort.descending != descending
+            sort,
+            attribute=f"{field.attname}{_SEPARATOR}{sort.attribute}",
+            descending=sort.descending != descending,
+            missing_first=sort.missing_first if missing_first is None else missing_first,
         )
         for sort in sorts
     )
+
+
+def _reference(model: type[DynamoModel], name: str) -> Any:
+    fields: Any = model._meta.concrete_fields
+    return next((field for field in fields if field.is_relation and field.name == name), None)
 
 
 def is_joined(sort: Sort) -> bool:
@@ -173,24 +184,17 @@ async def value_readers(
     For a reference, one BatchGetItem for each hundred objects is sent.
     """
     found: dict[str, Callable[[Item], Any]] = {}
-    referenced: dict[str, dict[Any, Any]] = {}
     for sort in ordering:
-        if not is_joined(sort) or place_of(model, sort.attribute) is not None:
+        reference = None if place_of(model, sort.attribute) is not None else reference_of(model, sort.attribute)
+        if reference is None:
             found[sort.attribute] = sort_value_reader(model, sort.attribute)
             continue
-        reference, _step, attribute = sort.attribute.partition(_SEPARATOR)
-        key_of = value_reader(model, reference)
-        if reference not in referenced:
-            keys = {key for item in items if (key := key_of(item)) is not None}
-            other = _related(model, reference)
-            referenced[reference] = await call_sync(partial(other._base_manager.in_bulk, list(keys))) if keys else {}
-        found[sort.attribute] = partial(_value, referenced[reference], key_of, attribute)
+        field, rest = reference
+        key_of = value_reader(model, field.attname)
+        values = await referenced.values_of(field.related_model, rest, map(key_of, items))
+        found[sort.attribute] = partial(_value, values, key_of)
     return found
 
 
-def _related(model: type[DynamoModel], reference: str) -> Any:
-    return next(field.related_model for field in model._meta.concrete_fields if field.attname == reference)
-
-
-def _value(objects: dict[object, object], key_of: Callable[[Item], object], attribute: str, item: Item) -> Any:
-    return getattr(objects.get(key_of(item)), attribute, None)
+def _value(values: dict[object, object], key_of: Callable[[Item], object], item: Item) -> Any:
+    return values.get(key_of(item))

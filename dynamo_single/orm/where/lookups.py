@@ -59,7 +59,8 @@ def refuse_path(model: type[DynamoModel], name: str, use: Use) -> None:
         way = {
             "values": f"Read objects: [... for each in queryset.select_related({field.name!r})]. Or keep a copy: "
             f"{copy}",
-            "order_by": f"{capitalized(SORT_IN_PYTHON)}. Or keep a copy that a sort key names: {copy}",
+            "order_by": f"{capitalized(SORT_IN_PYTHON)}. Or call .allow_in_memory(limit=1000), which reads the related "
+            f"objects. Or keep a copy that a sort key names: {copy}",
         }
         raise NotSupported(f"{label}: {asked} needs {other}, and DynamoDB has no joins. {way[use]}.")
     way = {

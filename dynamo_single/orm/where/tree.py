@@ -140,5 +140,6 @@ def _check_own_order(model: type[DynamoModel], name: str, attribute: str) -> Non
     if ordering not in ((), ("pk",), (other._meta.pk.name,)):
         raise NotSupported(
             f"Ordering {model._meta.label} by {name!r} means the order of {other._meta.label} itself, which is by "
-            f"{', '.join(map(str, ordering))}, and DynamoDB has no joins. Order by {attribute!r}, or {SORT_IN_PYTHON}."
+            f"{', '.join(map(str, ordering))}, and DynamoDB has no joins. Order by {attribute!r}, or {SORT_IN_PYTHON}. "
+            "Or call .allow_in_memory(limit=1000), which reads the related objects."
         )

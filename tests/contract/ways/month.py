@@ -131,12 +131,11 @@ QUERIES: dict[str, Ask] = {
 #: The queries that are refused, and the row whose way out is followed for the same refusal.
 REFUSED = {
     "sleeping customers": "aggregate of those that refer",
-    "names of buyers": "values of another model",
-    "lines with names": "values of another model",
     "products by tags": "number of tags",
 }
 #: The queries that are answered after ``allow_in_memory()`` alone.
 IN_MEMORY = {
+    "names of buyers",
     "products on sale",
     "products of a category's name",
     "orders of a name",

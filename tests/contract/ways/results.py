@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.db.models import Count
 from django.db.models.functions import Lower
 
 from tests.contract.ways.asking import (
@@ -19,6 +20,13 @@ from tests.contract.ways.asking import (
 from tests.contract.ways.rows import Row
 
 JOINED = all_of("Order", pks(lambda queryset: queryset.order_by("customer__name", "pk")))
+
+BY_NAMES = all_of(
+    "Order",
+    lambda queryset: sorted(
+        mem(queryset).order_by().values("customer__name").annotate(n=Count("pk")).values_list("customer__name", "n")
+    ),
+)
 
 ROWS: dict[str, Row] = {
     # orders
@@ -99,16 +107,27 @@ ROWS: dict[str, Row] = {
         theirs=all_of("Customer", pks(lambda queryset: queryset.filter(is_vip=False).order_by("-name"))),
     ),
     # rows
-    "values of another model": Row(
-        ask=all_of("Order", lambda queryset: list(queryset.values_list("customer__name", flat=True))),
-        says="[... for each in queryset.select_related('customer')]",
+    "groups of another model": Row(
+        ask=BY_NAMES,
+        says=EACH,
         dots=("each.customer.name",),
         of="Order",
+        run="sorted(set((each, {0}.count(each)) for each in {0}))",
     ),
-    "values of a copy": Row(
-        ask=all_of("Order", lambda queryset: sorted(queryset.values_list("customer__name", flat=True))),
+    "groups of a copy": Row(
+        ask=BY_NAMES,
         says='models.CopiedAttribute("customer", "name")',
         do=copied,
+        theirs=all_of("Order", lambda queryset: sorted(queryset.values_list("customer__name", flat=True))),
+    ),
+    "distinct rows in another order": Row(
+        ask=all_of("Order", lambda queryset: list(mem(queryset).values("customer__name").distinct().order_by("total"))),
+        says=".order_by()",
+        base=lambda shop: (
+            mem(shop.all(shop.Order)).order_by("total").values_list("customer__name", flat=True).distinct()
+        ),
+        run="sorted(queryset{})",
+        theirs=all_of("Order", lambda q: sorted(q.order_by().values_list("customer__name", flat=True).distinct())),
     ),
     "distinct places": Row(
         ask=all_of("Note", lambda queryset: sorted(queryset.values_list("data__price", flat=True).distinct())),

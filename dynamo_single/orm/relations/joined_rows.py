@@ -1,0 +1,87 @@
+"""The rows of ``values("customer__name")``: values of referenced objects, which are read by their keys.
+
+Each page of rows is followed by a BatchGetItem for each hundred objects of each reference, as for ``select_related()``.
+Distinct rows are held, up to the limit of ``allow_in_memory()``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from msgspec.structs import replace
+
+from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.results import objects, referenced
+from dynamo_single.orm.results.columns import Columns, as_tuple
+from dynamo_single.orm.results.objects import Results
+from dynamo_single.orm.results.state import ALL_MATCHES, QueryState
+from dynamo_single.orm.schema.types import DynamoModel
+
+
+async def rows(state: QueryState) -> Results:
+    """Yield the rows, in order and in the slice."""
+    columns = state.asked.columns
+    if columns is None or state.is_empty:
+        return
+    shape, names = columns.shape, columns.names
+    is_distinct = state.computation is not None
+    async with aclosing(_distinct(state, columns) if is_distinct else _pages(state, columns)) as pages:
+        async for page in pages:
+            yield [shape(names, row) for row in page]
+
+
+async def _pages(state: QueryState, columns: Columns) -> AsyncGenerator[Iterable[tuple[Any, ...]], None]:
+    own = replace(columns, paths={}, shape=as_tuple)
+    async with aclosing(objects.open_pages(replace(state, asked=replace(state.asked, columns=own)))) as pages:
+        async for page in pages:
+            yield await _followed(state.model, columns, list(page))
+
+
+async def _followed(
+    model: type[DynamoModel], columns: Columns, found: Sequence[tuple[Any, ...]]
+) -> list[tuple[Any, ...]]:
+    """Return rows with the values at the ends of paths instead of the references."""
+    fields: Any = {field.attname: field for field in model._meta.concrete_fields}
+    values = {
+        number: await referenced.values_of(
+            fields[columns.attributes[number]].related_model, path, (row[number] for row in found)
+        )
+        for number, path in columns.paths.items()
+    }
+    return [
+        tuple(values[number].get(value) if number in values else value for number, value in enumerate(row))
+        for row in found
+    ]
+
+
+async def _distinct(state: QueryState, columns: Columns) -> AsyncGenerator[Iterable[tuple[Any, ...]], None]:
+    """Yield each row once, in the order of their first objects; raises ``TooManyMatches`` above the limit."""
+    _check_order(state, columns)
+    whole = replace(state, asked=replace(state.asked, distinct=False), window=ALL_MATCHES)
+    plan = objects.plan(replace(whole, asked=replace(whole.asked, columns=None)))
+    limit = objects.limit_of(state, plan, f"distinct {', '.join(columns.names)}", sliced=False)
+    found: dict[tuple[Any, ...], None] = {}
+    seen = 0
+    async with aclosing(_pages(replace(whole, window=_first(limit)), columns)) as pages:
+        async for page in pages:
+            for row in page:
+                seen += 1
+                found.setdefault(row)
+    objects.check_number(state, seen, limit)
+    yield list(found)[state.window.start : state.window.stop]
+
+
+def _first(limit: int | None) -> Any:
+    """Return the slice that shows whether there are more matches than the limit."""
+    return ALL_MATCHES if limit is None else replace(ALL_MATCHES, stop=limit + 1)
+
+
+def _check_order(state: QueryState, columns: Columns) -> None:
+    for name in state.order_by:
+        if not isinstance(name, str) or name.lstrip("-+") not in columns.names:
+            raise NotSupported(
+                f"{state.label}: order_by({name!s}) would divide the distinct rows of {', '.join(columns.names)}. "
+                "Order by one of these, or remove the order: .order_by()."
+            )
