@@ -1,4 +1,4 @@
-"""Which migrations a database has recorded as applied, and recording them."""
+"""Read and write the migrations that a database has recorded as applied."""
 
 from __future__ import annotations
 

@@ -236,7 +236,7 @@ def _record(
             return state.with_form(name, form)
         return step.with_ended_form(state, name, form, is_reverted=is_reverted)
 
-    # A change that is reverted in its phase stays there, but what a stopped run sends late must not arrive afterwards.
+    # A change that is reverted in its phase stays there, but late requests of a stopped run must not be executed.
     after = knowledge.change(step.table, changed, moves=is_reverted and is_open)
     if not step.table.replaced:
         # Also by a run without items to change: a process that begins before it is measured has no fence.

@@ -97,7 +97,7 @@ class Comparison:
         self.found.append(operation)
 
     def _rename_attributes(self) -> frozenset[str]:
-        """Detect renamed attributes; return attributes that may have been renamed if the user cannot be asked."""
+        """Detect renamed attributes; return possibly renamed attributes if the command cannot prompt the user."""
         gone = [name for name in self.now.attributes if name not in self.after.attributes]
         unanswered: set[str] = set()
         for new, stored in self.after.attributes.items():
@@ -120,7 +120,7 @@ class Comparison:
         return bool(self.questioner.ask_rename(self.name, old, new, getattr(field, "attribute", field)))
 
     def _kept(self, unanswered: set[str]) -> frozenset[str]:
-        """Return the attributes whose values are kept because ``--noinput`` cannot ask, and report them."""
+        """Report the attributes whose values are kept because ``--noinput`` disables the prompt; return them."""
         if not unanswered or not isinstance(self.questioner, NonInteractiveMigrationQuestioner):
             return frozenset()
         log: Any = self.questioner.log
@@ -230,7 +230,7 @@ def _references_to(model: type[DynamoModel]) -> Iterator[str]:
 
 
 def _is_alike(before: StoredAttribute, after: StoredAttribute) -> bool:
-    """Return whether two attributes store compatible values, so that one may be the other renamed."""
+    """Return whether two attributes store compatible values, so a rename is possible."""
     one, other = (
         (each.kind, dict(each.options), each.fold, each.steps, bool(each.copied), bool(each.counted))
         for each in (before, after)
@@ -279,7 +279,7 @@ class Autodetector(MigrationAutodetector):
             project.models[label] = state.clone()
 
     def generate_created_models(self) -> None:
-        """Add the operations for our models, then those that create SQL models."""
+        """Add the operations for our models, then the operations that create SQL models."""
         old = {label: each.snapshot for label, each in self._old.items()}
         names = {label: each.name for label, each in self._old.items()}
         for label, former in self._renamed(old, names).items():
@@ -312,7 +312,7 @@ class Autodetector(MigrationAutodetector):
         return found
 
     def _tell_unasked(self, former: str, label: Label) -> None:
-        """Report that a model may have been renamed, if ``--noinput`` cannot ask."""
+        """Report that a model may have been renamed if ``--noinput`` disables the prompt."""
         if isinstance(self.questioner, NonInteractiveMigrationQuestioner):
             log: Any = self.questioner.log
             new = self._new[label].__name__

@@ -56,12 +56,12 @@ def _command_errors() -> Iterator[None]:
 
 
 class AutodetectorMixin:
-    """Let a command detect changes of DynamoDB models in addition to those that its own autodetector finds."""
+    """Let a command detect changes of DynamoDB models in addition to the changes that its own autodetector finds."""
 
     autodetector: type[MigrationAutodetector] = Autodetector
 
     def __init_subclass__(cls, **kwargs: object) -> None:
-        """Combine our autodetector with the one that the command inherits."""
+        """Combine our autodetector with the autodetector that the command inherits."""
         super().__init_subclass__(**kwargs)
         found = (vars(base).get("autodetector") for base in cls.__mro__ if not issubclass(base, AutodetectorMixin))
         theirs = next((each for each in found if each is not None), MigrationAutodetector)
@@ -71,7 +71,7 @@ class AutodetectorMixin:
     def handle(self, *args: Any, **options: Any) -> Any:
         """Run the command. It exits with status 1 and the message of any error that this app raises."""
         command: Any = super()
-        # The comparison needs the declared names, not those that this process uses during a rename.
+        # The comparison needs the declared names rather than the names that this process uses during a rename.
         knowledge.forget()
         with _command_errors():
             try:
@@ -113,7 +113,7 @@ class MakemigrationsMixin(AutodetectorMixin):
     """``makemigrations`` for models in DynamoDB and in SQL."""
 
     def handle(self, *app_labels: str, **options: Any) -> Any:
-        """Write the migrations; those of this app's own models only if ``MIGRATION_MODULES`` names a module."""
+        """Write the migrations; for models of this package, only if ``MIGRATION_MODULES`` names a module."""
         this: Any = self
         left_out = [each for each in app_labels if each not in settings.MIGRATION_MODULES and _is_shipped(each)]
         for label in left_out:
@@ -223,7 +223,7 @@ class MigrateMixin(AutodetectorMixin):
             return command.execute(*args, **options)
 
     def handle(self, *args: Any, **options: Any) -> Any:
-        """Announce the migrations, and carry out the open changes as far as living processes can follow."""
+        """Announce the migrations, and apply the open changes as far as running processes can follow."""
         if options.get("finish"):
             raise CommandError(
                 "The option --finish was removed: manage.py migrate completes a change by itself, before or after the "
@@ -250,7 +250,7 @@ class MigrateMixin(AutodetectorMixin):
             return answer
 
     def _carry_out(self) -> None:
-        """Carry out what is open, in all tables."""
+        """Apply the open changes in all tables."""
         applied.record_squashed()
         left = drive.open_changes()
         if not left:
@@ -310,7 +310,7 @@ class MigrateMixin(AutodetectorMixin):
         command: Any = super()
         if action.endswith("_start"):
             if action == "apply_start" and not fake and is_responsible(self.database) and _has_other_work(migration):
-                # Code of the project may depend on what earlier operations make of the items.
+                # Code of the project may depend on the items after earlier operations.
                 for alias in dict.fromkeys(step.after.alias for step in self.run.announced.values()):
                     drive.drive(alias, self.run)
             self.run.migration = migration

@@ -32,7 +32,7 @@ from dynamo_single.table.table import Table, get_table
 
 
 def _move_together(earlier: phases.Phases, later: phases.Phases) -> bool:
-    """Return whether a change may move together with an earlier change of what it is made of."""
+    """Return whether a change may move together with an earlier change of its parts."""
     added = later is phases.ADD_KEY or later is phases.ADD_UNIQUE or later is phases.ADD_NUMBER
     if earlier is phases.ADD_NUMBER:
         return added or later is phases.ADD_VALUE or later is phases.CHANGE_ONCE  # it is counted last
@@ -61,8 +61,8 @@ def migration_loader() -> MigrationLoader:
 def open_changes() -> list[TableChange]:
     """Return the open changes in the order in which they started.
 
-    Sends a GetItem for each table that has models with migrations, and no request if no migration has operations on
-    items.
+    Sends a GetItem for each table that has models with migrations. Does not send a request if no migration has
+    operations on items.
     """
     graph = migration_loader()
     if not any(map(migration_record.has_items_to_change, graph.disk_migrations.values())):
@@ -126,7 +126,7 @@ def steps_in(state: ProjectState, migration: Any) -> dict[int, Step]:
 
 @dataclass(frozen=True)
 class _Moving:
-    """An open change with its operation, and where it goes next. ``following`` is ``None`` once it has ended."""
+    """An open change with its operation and its next phase. ``following`` is ``None`` after the last phase."""
 
     found: TableChange
     step: Step
@@ -157,7 +157,7 @@ class _Moving:
 
     @property
     def refuses_more(self) -> bool:
-        """Whether its next phase refuses code of before that the present one does not refuse."""
+        """Whether the next phase rejects former code that the current phase accepts."""
         if self.following is None or self.change.is_reverted:
             return False
         return self.phase.refused in ("nobody", "after") and self.step.phases[self.following].refused in (
@@ -195,7 +195,7 @@ def drive(alias: str, this: Run, *, reverting: OpenChange | None = None) -> bool
             return False
         for each in ready:
             if each.change.phase or each in free:
-                _run_passes(each, this)  # what has waited for another change has nothing to be reverted
+                _run_passes(each, this)  # a change that waited for another change has nothing to revert
         held = _held_back(table, ready, state, this)
         moved = [each for each in ready if each not in held]
         if not moved:
@@ -204,7 +204,7 @@ def drive(alias: str, this: Run, *, reverting: OpenChange | None = None) -> bool
 
 
 def _present_state(alias: str, this: Run) -> TableState:
-    """Return the present state of a table. The first bump sets the phases of an earlier release's changes."""
+    """Return the current state of a table. The first bump sets the phases of an earlier release's changes."""
     table = get_table(alias)
     state = run(knowledge.state_of(table))
     if not (state.former and changes_in(alias, state)):
@@ -229,7 +229,7 @@ def taken_over(alias: str, state: TableState, this: Run) -> TableState:
 
 
 def _blocks(earlier: _Moving, later: _Moving) -> bool:
-    """Return whether a change has to end before another one of the same model moves."""
+    """Return whether a change must end before another change of the same model moves."""
     if earlier.found.item_type != later.found.item_type:
         return False
     if are_independent(earlier.step.operation.touched(), later.step.operation.touched()):
@@ -283,10 +283,10 @@ def _run_passes(each: _Moving, this: Run) -> None:
 
 
 def _held_back(table: Table, ready: Sequence[_Moving], state: TableState, this: Run) -> list[_Moving]:
-    """Return the changes that living processes with code of before cannot follow.
+    """Return the changes that running processes with former code cannot follow.
 
-    A process is living if it answers to a new revision within a lease. Those that were killed, or that do nothing, do
-    not hold a change back.
+    A process counts as running if it responds to a new revision within a lease. Killed and suspended processes do not
+    hold a change back.
     """
     needed = {id(each): _needed(each, state) for each in ready}
     wanted = [each for each in ready if needed[id(each)]]
@@ -327,7 +327,7 @@ def _needed(each: _Moving, state: TableState) -> set[str]:
         return set()
     needed = {each.change.migration} if each.refuses_more else set()
     if "new key" in each.step.phases[each.following].parts.keys() - each.phase.parts.keys():
-        # Who does not have an attribute cannot write the keys that name it.
+        # Code that does not have an attribute cannot write the keys that name it.
         form = state.forms[each.found.item_type]
         names = {name for key in each.step.new_keys for name in key.stored.values()}
         # Processes report only their last migration. A squashed one sorts before the migrations that it replaces.
@@ -336,7 +336,7 @@ def _needed(each: _Moving, state: TableState) -> set[str]:
 
 
 def _bump(table: Table, moved: Sequence[_Moving], this: Run) -> None:
-    """Move changes by one phase, and end those that are at their last one."""
+    """Move changes by one phase, and end the changes that are in their last phase."""
     moves = any(_moves_code(each) for each in moved)
 
     def bumped(state: TableState) -> TableState:

@@ -132,7 +132,7 @@ class FormChange:
         return self.in_phase(form, number), number
 
     def in_phase(self, form: StoredForm, number: int) -> StoredForm:
-        """Return a form as it is while the change is in a phase. What other changes have made of it stays."""
+        """Return a form as it is while the change is in a phase. The effects of other changes are kept."""
         phase, is_last = self.phases[number], number == self.last
         form = self._with_synonyms(form)
         for name in self._taken(form) if phase.refused == "before" else ():
@@ -168,7 +168,7 @@ class FormChange:
         )
 
     def _changed_parts(self, form: StoredForm) -> set[str]:
-        """Return the parts that differ before and after; those that a rename only names otherwise do not."""
+        """Return the parts that differ before and after, except parts whose name is the only difference."""
         found: set[str] = set()
         if self._stored_names is None:
             one, other = _attributes(self.before), _attributes(self.after)
@@ -205,7 +205,7 @@ class FormChange:
             own_parts = self._changed_parts(form)
             changed = {part: each for part, each in changed.items() if part not in own_parts or each != self.migration}
         elif self._stored_names is not None:
-            # What the old name is required or known by holds for the new one.
+            # The requirements and the last change of the old name apply to the new name.
             old, new = self._stored_names
             required |= {new: required.pop(old)} if old in required else {}
             changed |= {new: changed.pop(old)} if old in changed else {}
@@ -238,7 +238,7 @@ class FormChange:
             if earlier != later:
                 synonyms[later] = earlier
         form = replace(form, synonyms=synonyms)
-        # New tables and those of an earlier release contain the later fingerprints.
+        # New tables and tables of an earlier release contain the later fingerprints.
         return replace(
             form,
             keys={form.canonical(text): facet for text, facet in form.keys.items()},
@@ -247,7 +247,7 @@ class FormChange:
         )
 
     def _synonym_pairs(self) -> list[tuple[str, str]]:
-        """Return the fingerprints before and after of what a rename only names otherwise."""
+        """Return the fingerprints before and after a rename of parts whose name is the only difference."""
         if self.renamed is None or self.phases is not RENAME:
             return []
         return _pairs(self.before, self.after, self.renamed)
@@ -300,7 +300,7 @@ class FormChange:
             else:
                 attributes |= added
         else:
-            # Of names that stay the fingerprints are synonyms.
+            # The fingerprints of unchanged names are synonyms.
             attributes |= {name: text for name, text in added.items() if name not in before}
             attributes |= {name: before[name] for name in removed}
         if self.phases not in (RENAME, PAUSE) and not is_last and {"old", "number"} & self.phases[number].parts.keys():

@@ -52,14 +52,14 @@ class Run:
     _said: float = 0.0
 
     def step_of(self, found: Any, lookup: Callable[[Any], tuple[Any, Any]]) -> Any:
-        """Return the operation of an open change: one that this run has announced, or what ``lookup`` finds on disk."""
+        """Return the operation of an open change, which this run has announced or ``lookup`` finds on disk."""
         known = self.announced.get((found.change.migration, found.change.number))
         return lookup(found)[0] if known is None else known
 
     def refuse_former(self, table: Table) -> None:
         """Raise ``ConfigurationError`` for the first change of a table that an earlier release has migrated.
 
-        Processes of that release ask nothing any more once their items have one form, and cannot be seen.
+        Processes of that release stop reading the state once their items have one schema, so they cannot be detected.
         """
         if not self.forced:
             raise ConfigurationError(

@@ -1,9 +1,9 @@
-"""The phases of each kind of change: which parts code writes and reads, what passes do, and which code is refused.
+"""The phases of each kind of change: the parts that code writes and reads, the passes, and the rejected code.
 
 A *phase* is one revision of the table's state. The command moves a change by one phase (a *bump*), waits until no
 process goes by the phase before, and runs the passes of the new phase. A change is reverted by the same phases in the
-other direction. A run that finds a change in some phase, in whatever direction the run before it went, begins with the
-passes of that phase for its own direction: a revert of a stopped conversion first converts back.
+other direction. A run that finds a change in some phase begins with the passes of that phase for its own direction,
+regardless of the direction of the former run: a revert of a stopped conversion first converts back.
 
 A *part* of an item is one of these facets: *absent* (no code writes it), *written* (all code writes it, none reads it)
 or *public* (all code may read it). A bump never moves a part from absent to public or back. ``tests/protocol`` checks
@@ -18,9 +18,9 @@ from typing import Final, Literal
 from msgspec import Struct, field
 
 Facet = Literal["written", "public"]
-#: Which code may not use the model: none, the code of before the migration, that of after it, or both.
+#: The code that cannot use the model: none, the code before the migration, the code after it, or both.
 Refused = Literal["nobody", "before", "after", "everybody"]
-#: What a pass does with each item: see the operations' ``tasks()``.
+#: The work of a pass on each item: see the operations' ``tasks()``.
 Pass = Literal["fill", "copy", "copy back", "drop old", "drop new", "drop", "convert", "convert back", "count"]
 
 WRITTEN: Final[Facet] = "written"
@@ -31,7 +31,7 @@ class Phase(Struct, frozen=True):
     """One revision of a change.
 
     ``parts`` has the facet of each part that is not absent. ``passes`` run after the wait when the change comes from
-    the phase before, and ``back`` when it is reverted, from the phase after or from this one.
+    the phase before, and ``back`` when it is reverted, from the phase after or from the same phase.
     """
 
     parts: Mapping[str, Facet] = field(default_factory=dict)
@@ -44,7 +44,7 @@ Phases = tuple[Phase, ...]
 
 #: No item is written otherwise: a new model, a renamed class, an attribute without values.
 DECLARE: Final[Phases] = (Phase(), Phase())
-#: ``ChangeItems`` without ``repeat``: one pass, and nothing follows from it for code.
+#: ``ChangeItems`` without ``repeat``: one pass without an effect on code.
 CHANGE_ONCE: Final[Phases] = (Phase(back=("convert back",)), Phase(passes=("fill",)))
 ADD_KEY: Final[Phases] = (
     Phase(back=("drop new",)),
@@ -63,14 +63,14 @@ REMOVE_KEY: Final[Phases] = (
     Phase({"old key": WRITTEN}, back=("copy back",)),
     Phase(passes=("drop old",)),
 )
-#: Nothing ever reads the old name "where an item has it", and no writer removes it: the last pass does.
+#: Code never reads the old name depending on whether an item has it, and only the last pass removes the name.
 RENAME: Final[Phases] = (
     Phase({"old": PUBLIC}, back=("drop new",)),
     Phase({"old": PUBLIC, "new": WRITTEN}, passes=("copy",)),
     Phase({"old": WRITTEN, "new": PUBLIC}, back=("copy back",)),
     Phase({"new": PUBLIC}, passes=("drop old",)),
 )
-#: A value that every item has: a default, a computed or copied value, or what ``ChangeItems(repeat=True)`` makes.
+#: A value that every item has: a default, a computed or copied value, or the result of ``ChangeItems(repeat=True)``.
 ADD_VALUE: Final[Phases] = (
     Phase({}, back=("drop new",)),
     Phase({"new": WRITTEN}, passes=("fill",), refused="before"),
@@ -87,7 +87,7 @@ REMOVE_DERIVED: Final[Phases] = (
     Phase({"old": WRITTEN}, back=("fill",), refused="after"),
     Phase(passes=("drop old",), refused="before"),
 )
-#: A number that code keeps: counters, and the counts of those that refer by a checked reference.
+#: A number that code maintains: counters, and the counts of checked references.
 ADD_NUMBER: Final[Phases] = (
     Phase(back=("drop new",)),
     Phase({"number": WRITTEN}, passes=("count",), refused="before"),
@@ -108,7 +108,7 @@ REMOVE_UNIQUE: Final[Phases] = (
     Phase({"claims": WRITTEN}, back=("drop", "copy back"), refused="after"),
     Phase(passes=("drop old",), refused="before"),
 )
-#: A conversion under one name, other primary keys, or a rename that claims or other items follow from.
+#: A conversion under one name, other primary keys, or a rename on which claims or other items depend.
 PAUSE: Final[Phases] = (
     Phase({"old": PUBLIC}, refused="after"),
     Phase(passes=("convert",), back=("convert back",), refused="everybody"),

@@ -1,7 +1,7 @@
 """Read the presence items of a table's processes, and wait until no process goes by an earlier revision.
 
-A process says with its presence item which revision it goes by. A process that does not answer is waited for until its
-lease has ended by the server's clock: from then on DynamoDB refuses what it sends.
+The presence item of a process records the revision that the process uses. The command waits for a process that does not
+respond until its lease has ended by the server's clock. After that, DynamoDB rejects the requests of the process.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from dynamo_single.table.lease import MARGIN
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import Table
 
-#: The margin at an endpoint on this machine, whose clock is also that of the processes: ``Date`` has whole seconds.
+#: The margin at a local endpoint, which uses the same clock as the processes: ``Date`` has whole seconds.
 LOCAL_MARGIN: Final = 1.0
-#: Seconds between two looks at the presence items.
+#: Seconds between two reads of the presence items.
 POLL: Final = 1.0
 LOCAL_POLL: Final = 0.2
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process as its presence item describes it. ``code`` has the last migration of each app that it knows."""
+    """A process, as recorded in its presence item. ``code`` contains the last migration of each of its apps."""
 
     key: str
     heard: int
@@ -73,7 +73,7 @@ class Process:
         return next((each for each in sorted(migrations) if not self.knows(*each.split(".", 1))), "")
 
     def describe(self, now: float) -> str:
-        """Return its host and process id, when it last answered, and when it started."""
+        """Return the host, the process id, and the times of the start and of the last response."""
         host, pid, *_ = self.key.removeprefix(PROCESS).split("#")
         silent, started = max(0.0, now - self.said), max(0.0, now - self.started)
         return f"{host} pid {pid} (started {started:.0f} s ago, last seen {silent:.0f} s ago)"
@@ -111,7 +111,7 @@ class Barrier:
 
     @property
     def margin(self) -> float:
-        """Seconds beyond a lease until no request of it can be executed any more."""
+        """The seconds after a lease during which a late request can still be executed."""
         return LOCAL_MARGIN if self.table.settings.is_local else MARGIN
 
     @property
@@ -121,19 +121,19 @@ class Barrier:
 
     @property
     def earliest(self) -> float:
-        """The server's time until which processes that cannot write a presence item may go by an earlier revision.
+        """The server's time until which processes without a presence item may use an earlier revision.
 
-        At an endpoint on this machine there are no rights, so that every process can.
+        A local endpoint has no access rights, so every process can write its presence item there.
         """
         return 0.0 if self.table.settings.is_local else self.starts + knowledge.UNREGISTERED_LEASE + self.margin
 
     def wait(
         self, say: Callable[[str], None], pause: Callable[[float], None], *, forced: bool = False, waits: bool = True
     ) -> bool:
-        """Wait until everybody goes by the revision; return ``False`` if that takes time and ``waits`` is false.
+        """Wait until all processes use the revision; return ``False`` if that takes time and ``waits`` is false.
 
-        A process that says nothing until its lease is over is named, and its presence item is deleted. One that sends
-        requests without the fence is waited for until it answers or ends, unless ``forced``.
+        Reports a process that does not respond until its lease is over, and deletes its presence item. Waits for a
+        process that sends requests without the fence until it responds or ends, unless ``forced``.
         """
         told: set[str] = set()
         is_first = True
@@ -150,10 +150,10 @@ class Barrier:
             kept = [each for each in late if has_fence and each.is_unfenced and not forced]
             forgotten = "it is forgotten" + (", and its late requests are rejected" if has_fence else "")
             if is_over and is_first and not kept:
-                return True  # nobody has waited for an answer
+                return True  # there was no process to wait for
             is_first = False
             if is_over and not kept:
-                # One that goes by the revision has no older request any more that could be executed.
+                # The former requests of a process that uses the revision can no longer be executed.
                 for each in (each for each in late if each.heard < self.revision):
                     say(f"    {each.describe(now)} does not respond: {forgotten}")
                     self._forget(each)
@@ -169,7 +169,7 @@ class Barrier:
             pause(LOCAL_POLL if self.table.settings.is_local else POLL)
 
     def _forget(self, process: Process) -> None:
-        """Delete a presence item, unless the process has answered meanwhile."""
+        """Delete a presence item unless the process has responded in the meantime."""
         key = item_key((partition_of(self.table.settings), process.key))
         params = {
             "Key": key,

@@ -159,7 +159,7 @@ class Snapshot(MigrationValue):
         return names.index_partition(index), names.index_sort(index)
 
     def index_attributes(self, values: Mapping[str, object]) -> NewItem:
-        """Return all index keys of an item with these values: those of a live item, or those of the trash."""
+        """Return all index keys of an item with these values, which is live or in the trash."""
         live = values.get(registry.DELETED_AT) is None
         found: NewItem = {}
         for name in self.keys if live else (registry.TRASH,) if registry.TRASH in self.access_keys else ():
@@ -256,7 +256,7 @@ class Snapshot(MigrationValue):
         return tuple(dict.fromkeys(shard_suffix(place_of(text, entry.shards)) for text in texts))
 
     def _rendered(self, key: AccessKey, values: Mapping[str, object], ending: str) -> ItemKey:
-        """Return the texts of a key with a shard suffix."""
+        """Return the strings of a key with a shard suffix."""
         try:
             partition = key.partition.render(values, limit=PARTITION_KEY_LIMIT - len(ending)) + ending
             return partition, key.sort.render(values, limit=SORT_KEY_LIMIT)
@@ -301,7 +301,7 @@ def _condition(rule: UniqueRule) -> Condition:
 
 
 def _with_shards(key: AnyKey, shards: Shards | None) -> AnyKey:
-    """Return a declared key with the shard options that its texts depend on."""
+    """Return a declared key with the shard options on which its strings depend."""
     return struct_replace(key, sharded=shards) if key.sharded and shards is not None else key
 
 

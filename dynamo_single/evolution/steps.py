@@ -180,7 +180,7 @@ class Operation(Protocol):
 class Step:
     """One operation of a migration, with the snapshots before and after it.
 
-    ``place`` contains the migration's name and the operation's number. The default is that of the current run.
+    ``place`` contains the migration's name and the operation's number. It defaults to the values of the current run.
     """
 
     operation: Operation
@@ -250,7 +250,7 @@ class Step:
         return OpenChange(type(self.operation).__name__, f"{self.app_label}.{migration}", parameters, phase)
 
     def run_pass(self, name: Pass, change: OpenChange, this: Run) -> None:
-        """Run the tasks of a pass. One that has ended since the change came into its phase sends a GetItem for each."""
+        """Run the tasks of a pass. A pass that has already ended in this phase sends one GetItem for each task."""
         migration, number = self.place
         mark = digest_of(self.label, type(self.operation).__name__, self.before, self.after, change.since)
         table, state = self.table, run(knowledge.state_of(self.table))

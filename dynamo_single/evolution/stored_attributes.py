@@ -59,7 +59,7 @@ class StoredAttribute(MigrationValue):
     kind: str
     #: The physical name.
     stored: str
-    #: Whether every item has the attribute, so that a key that contains it is always complete.
+    #: True if every item has the attribute, so a key with it is always complete.
     required: bool = True
     #: The AttributeValue that stands for the value of an item without the attribute.
     absent: Mapping[str, Any] | None = None
@@ -135,7 +135,7 @@ class StoredAttribute(MigrationValue):
         return bool(self.source or self.copied or self.counted)
 
     def followed(self, given: object) -> object:
-        """Return the value for a source value: the folded copy of a text, or a value extracted from a document."""
+        """Return the value for a source value: the folded copy of a string, or a value extracted from a document."""
         if self.steps:
             return self._nameless.prepare(value_at(given, self.steps))
         return FOLDS[self.fold](given) if isinstance(given, str) else None

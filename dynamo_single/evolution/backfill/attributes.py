@@ -51,7 +51,7 @@ def fill_attribute(after: Snapshot, name: str, compute: Compute | None = None) -
 
 
 def _fill_computed(after: Snapshot, name: str) -> Task:
-    """Write the values that depend on a text or a document, with the keys and claims that contain them."""
+    """Write the values that depend on a string or a document, with the keys and claims that contain them."""
     attribute = after.attributes[name]
     source = after.attributes[attribute.source]
     keys = [key.index for each, key in after.keys.items() if name in after.access_keys[each].named_attributes]
@@ -88,9 +88,9 @@ def copy_value(
 ) -> Task:
     """Copy an attribute to another physical name: ``old`` and ``new`` are its Python names before and after.
 
-    The old attribute is authoritative, because old code writes only that one. The task takes the claims under the new
-    name and keeps those under the old one. ``convert`` converts a value for the new attribute. In a pause, no code
-    writes either of them, so an item without the old one was moved by an earlier run.
+    The old attribute is authoritative, because old code writes only the old attribute. The task takes the claims under
+    the new name and keeps the claims under the old name. ``convert`` converts a value for the new attribute. In a
+    pause, code writes neither attribute, so an earlier run has moved an item without the old attribute.
     """
     one, other = before.attributes[old], after.attributes[new]
     if one.stored == other.stored:
@@ -213,7 +213,7 @@ def rewrite_items(
     *,
     whole: bool = False,
 ) -> Task:
-    """Return a task that replaces each item; its keys and claims are those of ``after``.
+    """Return a task that replaces each item; ``after`` determines its keys and claims.
 
     The write is conditional on the attributes in ``reads`` (physical names), or on all of a ``whole`` item.
     """

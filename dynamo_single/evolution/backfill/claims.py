@@ -139,7 +139,7 @@ def release_claims(before: Snapshot, after: Snapshot, rule: UniqueRule) -> Task:
 
 
 def delete_unused_claims(after: Snapshot, rule: UniqueRule) -> Task:
-    """Delete the claims of a rule that no item must hold any more: code without the rule did not release them.
+    """Delete the claims of a rule that items no longer hold, because code without the rule did not release them.
 
     Run this task before claims are taken: unused claims would block free values.
     """

@@ -44,8 +44,8 @@ def count_items(item_type: str, counting: Callable[[], CountTarget | None]) -> T
     """Write into each item of a type how many live objects refer to it, unless ``counting`` returns ``None``.
 
     A process that creates or deletes a child updates the count in the same transaction and removes the marker of the
-    item. So the task sets a marker, counts, and writes the count on the condition that the marker is still there: two
-    UpdateItems. If the marker is gone, another process wrote a child, and the item is marked and counted again.
+    item. Therefore the task sets a marker, counts, and writes the count on condition that the marker still exists: two
+    UpdateItems. If the marker is gone, another process wrote a child, and the task marks and counts the item again.
 
     A child that moves within the counting key, for example because it was renamed, does not remove the marker, and a
     Query can miss it or read it twice. The task therefore counts until two successive snapshots are equal, at most
@@ -80,7 +80,7 @@ def count_items(item_type: str, counting: Callable[[], CountTarget | None]) -> T
 
 
 def rename_number(old: str, new: str) -> Task:
-    """Rename the count of a reference in all items, while nobody may write objects that are counted."""
+    """Rename the count of a reference in all items, while processes cannot write counted objects."""
 
     def change(item: Item, others: Others) -> tuple[Action, ...]:
         after = {**with_value(item, old, None), new: item[old]}

@@ -45,10 +45,10 @@ Outcome = Literal["changed", "unchanged"] | Failure
 
 
 class Sender:
-    """Sends requests to one table at a limited rate, and retries throttled ones.
+    """Sends requests to one table at a limited rate, and retries throttled requests.
 
-    ``lease_now`` returns the lease to send under, and raises an error once the table's state has moved on: what a
-    stopped command sends late must not arrive after another command has gone on.
+    ``lease_now`` returns the lease of the requests. It raises an error after the table's state has changed: late
+    requests of a stopped command must not be executed after another command has continued its work.
     """
 
     def __init__(self, table: Table, pace: Pace, lease_now: Callable[[], Lease | None] = lambda: None) -> None:

@@ -31,7 +31,7 @@ _READ_NAMES = (
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The items that one change writes, before and after it, by key; ``None`` for an item that is not stored."""
+    """The items before and after a change, by key; ``None`` for an item that is not stored."""
 
     before: dict[ItemKey, Item | None]
     after: dict[ItemKey, Item | None]
@@ -69,8 +69,8 @@ def rehearse(
     ``sample`` items that would change, and at most ``refused`` failures (by default ``sample``). It does not notice
     changes by other processes.
 
-    Simulated claims and keys are kept, so that the rehearsal finds two items that need the same one; each takes about a
-    kilobyte of memory. ``imagined`` contains those of earlier tasks, and this task adds its own.
+    Simulated claims and keys are kept, so the rehearsal finds two items that need the same claim or key; each takes about a
+    kilobyte of memory. ``imagined`` contains the claims and keys of earlier tasks, and this task adds its own.
     """
     found = Rehearsal()
     pace = Pace(reads=max_rcu)

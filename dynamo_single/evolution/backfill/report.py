@@ -81,7 +81,7 @@ class Tally:
     _scanned_before: int = 0
 
     def begin(self, segments: Iterable[Segment]) -> None:
-        """Set the segments. The work of earlier runs counts, but not for the speed."""
+        """Set the segments. The progress includes the work of earlier runs, and the speed excludes it."""
         self.segments = {segment.number: segment for segment in segments}
         self._scanned_before = self.sum("scanned")
         self.report_progress()

@@ -23,7 +23,7 @@ Stored = Mapping[str, Any]
 
 
 def rewrite_actions(item: Item, after: Item, reads: Iterable[str], along: Sequence[Action] = ()) -> tuple[Action, ...]:
-    """Return the actions that turn an item into another one with the same key, followed by the actions in ``along``.
+    """Return the actions that turn an item into another item with the same key, then the actions in ``along``.
 
     The actions are conditional on the attributes in ``reads`` (physical names), on all changed attributes, and on the
     type of the item. Without a write there are no actions, not even checks.
@@ -55,7 +55,7 @@ def indexes_of(snapshot: Snapshot) -> frozenset[str]:
 
 
 def with_index_keys(snapshot: Snapshot, indexes: frozenset[str], item: Item) -> dict[str, Any]:
-    """Return an item with its keys on some indexes: those of a live item, or the trash's.
+    """Return an item with its keys on some indexes; a live item and an item in the trash have different keys.
 
     Raises ``EmptyKeyPart`` if a required attribute is missing, and ``InvalidValue`` for a value that fits no key.
     """
@@ -86,8 +86,8 @@ def _keys(snapshot: Snapshot, indexes: frozenset[str], *, live: bool) -> list[st
 def rewrite_index_keys(after: Snapshot, indexes: Iterable[str], *, live: bool | None = None) -> Task:
     """Give every item its keys on some indexes by ``after``, and remove all other keys on them.
 
-    ``live`` limits it to live items, or to those in the trash: while a key changes and the trash moves to another
-    index, the one must not undo the other.
+    ``live`` limits the task to live items or to items in the trash: while a key changes and the trash moves to another
+    index, neither task may undo the other.
 
     Use it for an index that is new, has a changed key, or no longer has a key of the model. Items in the trash get the
     key of the trash, or none. Items without a value for a template get no key.
@@ -106,8 +106,8 @@ def rewrite_index_keys(after: Snapshot, indexes: Iterable[str], *, live: bool | 
 def fill_copy(after: Snapshot, name: str) -> Task:
     """Write a copy into every item that refers to a stored object, even in the trash, with the keys that contain it.
 
-    The write is conditional on the current value of the source. The current model determines where the source is. An
-    item whose source is not stored stays as it is; ``dynamo_verify`` reports it.
+    The write is conditional on the current value of the source. The current model determines the key of the source. An
+    item whose source is not stored is not changed; ``dynamo_verify`` reports it.
     """
     attribute = after.attributes[name]
     reference, _dot, copied = attribute.copied.partition(".")

@@ -31,18 +31,19 @@ def no_other_items(item: Item) -> Iterable[ItemKey]:
 
 
 def no_early_writes(items: Sequence[Item], write: Write) -> None:
-    """Write nothing, for a change without early writes."""
+    """Do not write, for a change without early writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """The items of a table to change, and the change.
 
-    - ``change`` returns the actions that bring an item up to date, the item's own first. They are sent as one request,
-      or as one transaction if there are several, and each must be conditional on what was read. No actions: the item is
-      up to date. It raises ``InvalidValue`` with a sentence for the operator if an item cannot be changed.
-    - ``wanted`` returns the keys of other items to read with each item; ``change`` gets those that are stored. It may
-      raise ``InvalidValue`` as ``change`` does: call it by ``keys_wanted()``.
+    - ``change`` returns the actions that update an item, the item's own action first. They are sent as one request, or
+      as one transaction if there are several, and each must be conditional on the values that were read. Without
+      actions, the item is up to date. ``change`` raises ``InvalidValue`` with a sentence for the operator if an item
+      cannot be changed.
+    - ``wanted`` returns the keys of other items to read with each item; ``change`` gets the stored items. It may raise
+      ``InvalidValue`` like ``change``: call it through ``keys_wanted()``.
     - ``prepare`` is called with the items of a page, or with an item that was read again, in the same thread. It may
       write. A rehearsal does not call it.
     - ``of_claims``: the items are claims, which are in the companion of a table that the app does not own.
@@ -100,11 +101,11 @@ class Options:
 
     - ``segments``: the parts of the table that are read in parallel, each in a thread, up to the table's number of
       connections. Resumed work keeps the number that it started with.
-    - ``max_rcu``, ``max_wcu``: the most read and write units a second, of all threads together.
-    - ``page``: the most items that one request reads.
+    - ``max_rcu``, ``max_wcu``: the maximum read and write units per second, of all threads together.
+    - ``page``: the maximum number of items that one request reads.
     - ``lease``: the seconds after which a silent operator is treated as stopped.
     - ``repairs``: work with a damaged checkpoint starts from the beginning.
-    - ``lease_now``: returns the lease of requests; it raises an error once another command goes on with the change.
+    - ``lease_now``: returns the lease of requests; it raises an error after another command has continued the change.
     """
 
     segments: int = 4

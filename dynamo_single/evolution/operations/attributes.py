@@ -45,8 +45,8 @@ from dynamo_single.orm.schema.attributes.computed import steps_into, value_at
 def has_two_names(before: Snapshot, old: str, after: Snapshot, new: str) -> bool:
     """Return whether code can write an attribute under both physical names.
 
-    Claims, other objects and the primary key follow from one name only, and so do references. What the present model
-    declares counts too: a snapshot does not tell a reference from the key that it stores.
+    Claims, other objects, the primary key and references depend on one name only. The declaration of the current model
+    counts too: a snapshot does not distinguish a reference from the key that it stores.
     """
     named = {name for rule in before.unique for name in rule.names}
     conditioned = any(rule.condition is not None for rule in before.unique)
@@ -226,20 +226,20 @@ class RenameAttribute(_AttributeOperation):
         return with_attribute_renamed(before, self.old_name, self.new_name, self.stored)
 
     def phases(self, before: Snapshot, after: Snapshot) -> Phases:
-        """Return the phases of a rename that all code follows, or of a pause if unique values follow from it."""
+        """Return the phases of a rename that all code can follow, or of a pause if unique values depend on it."""
         if not self._moves(before, after):
             return DECLARE
         return RENAME if has_two_names(before, self.old_name, after, self.new_name) else PAUSE
 
     def hint(self, before: Snapshot, after: Snapshot) -> str:
-        """Name the option that keeps the stored values where they are."""
+        """Name the option that keeps the stored values unchanged."""
         if self.phases(before, after) is not PAUSE:
             return ""
         stored = before.attributes[self.old_name].stored
         return f'attr_name="{stored}" leaves the stored values as they are: nothing is refused then.'
 
     def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
-        """Copy the values to the new physical name and remove the old one, or the other way round."""
+        """Copy the values to the new physical name and remove the old name, or vice versa."""
         return rename_passes(before, after, self.old_name, self.new_name)
 
     def renamed(self, before: Snapshot, after: Snapshot) -> tuple[str, str] | None:
@@ -315,13 +315,13 @@ class AlterAttribute(_AttributeOperation):
         return ADD_VALUE if self._filled(after) else DECLARE
 
     def hint(self, before: Snapshot, after: Snapshot) -> str:
-        """Ask for ``convert`` where the type changes: a value that the new one does not take stops the conversion."""
+        """Recommend ``convert`` if the type changes: a value that the new type rejects stops the conversion."""
         one, other = before.attributes[self.name], self.attribute
         if self.convert is not None or one.kind == other.kind or one.is_computed or other.is_computed:
             return ""
         return (
-            f"Values change from {one.kind} to {other.kind}. Give the operation convert=, a function of the old value, "
-            f"unless {other.kind} takes all of them; migrate --rehearse tries it."
+            f"Values change from {one.kind} to {other.kind}. Pass convert= to the operation, a function of the old "
+            f"value, unless {other.kind} accepts all of them; migrate --rehearse tries it."
         )
 
     def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
@@ -374,7 +374,7 @@ class AlterAttribute(_AttributeOperation):
         return super().touched() | computed_source(self.attribute)
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
-        """Merge with a later alteration or removal of the attribute, which replaces this one."""
+        """Merge with a later alteration or removal of the attribute, which replaces this operation."""
         if isinstance(operation, RemoveAttribute) and operation.name == self.name:
             return [operation]
         later = isinstance(operation, AlterAttribute) and operation.name == self.name

@@ -205,5 +205,5 @@ def release_tasks(before: Snapshot, after: Snapshot, name: str) -> tuple[Task, .
 
 
 def drop_new_tasks(before: Snapshot, after: Snapshot, old: str, new: str) -> tuple[Task, ...]:
-    """Return the tasks that remove a new physical name, which no code writes any more."""
+    """Return the tasks that remove a new physical name after code has stopped writing it."""
     return (*unused_claim_tasks(before, old), drop_attribute(after, before, new), *release_tasks(after, before, new))

@@ -18,8 +18,8 @@ class ChangeItems(ItemsOperation):
     """Run a function on the items of a model, once per table, regardless of the number of databases.
 
     ``function`` accepts an item's values by the historical names of the attributes, and returns the values to change:
-    ``{"name": "x"}``, ``{"name": None}`` to remove one, ``None`` or ``{}`` to change nothing. Index keys, folded copies
-    and claims are updated.
+    ``{"name": "x"}``, ``{"name": None}`` to remove a value, ``None`` or ``{}`` to leave the item unchanged. The
+    operation updates index keys, folded copies and claims.
 
     The function runs again for an item that another process changed in the meantime, and after an interrupted
     migration. It must return no changes for an item that it has already changed. ``repeat=True`` runs it while

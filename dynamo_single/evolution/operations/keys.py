@@ -105,7 +105,7 @@ class AlterKey(_KeyChange):
         return {"fill": _index_key_tasks(after, self.key), "copy back": _index_key_tasks(before, self.key)}
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
-        """Merge with a later alteration or removal of the key, which replaces this one."""
+        """Merge with a later alteration or removal of the key, which replaces this operation."""
         later = isinstance(operation, AlterKey | RemoveKey) and operation.name == self.name
         return [operation] if later else None
 

@@ -211,7 +211,7 @@ class MoveKeys(ItemsOperation):
         return PAUSE
 
     def hint(self, before: Snapshot, after: Snapshot) -> str:
-        """Name the option that keeps the items of a renamed class where they are."""
+        """Name the option that keeps the items of a renamed class unchanged."""
         if before.item_type == after.item_type:
             return ""
         return f'item_type = "{before.item_type}" in class Meta leaves the items as they are: nothing is refused then.'
@@ -260,7 +260,7 @@ class AlterTrashIndex(ItemsOperation):
         return replace(before, trash_index=self.index)
 
     def phases(self, before: Snapshot, after: Snapshot) -> Phases:
-        """Return the phases of a key that moves, or of one that comes or goes."""
+        """Return the phases of a key that moves, is added, or is removed."""
         if not before.soft_delete or before.trash_index == after.trash_index:
             return DECLARE
         if before.trash_index is None:
@@ -281,7 +281,7 @@ class AlterTrashIndex(ItemsOperation):
         return frozenset({"trash"})
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
-        """Merge with a later change of the index, which replaces this one."""
+        """Merge with a later change of the index, which replaces this operation."""
         return [operation] if isinstance(operation, AlterTrashIndex) else None
 
     def describe(self) -> str:

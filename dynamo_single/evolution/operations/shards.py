@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 class ChangeShards(ItemsOperation):
     """Change the number of shards for future objects, as ``manage.py dynamo_shards`` does.
 
-    The number is used as soon as every process knows it, about eight minutes later, and not before ``since``. It is
-    used immediately if the table contains no items of the model and no recorded number. Recorded numbers stay.
-    Reverting the operation does not remove the number, and reports this. The number is stored in the table rather than
-    declared, so that ``makemigrations`` never writes this operation.
+    The number applies as soon as every process has read it, about eight minutes later, but at the earliest at
+    ``since``. It applies immediately if the table contains no items of the model and no recorded number. Recorded
+    numbers are kept. Reverting the operation does not remove the number, and reports this. The number is stored in the
+    table rather than declared, so ``makemigrations`` never writes this operation.
     """
 
     category = OperationCategory.ALTERATION
@@ -58,7 +58,7 @@ class ChangeShards(ItemsOperation):
         return Step(self, app_label, snapshot, snapshot)
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
-        """Merge with a later number, which replaces this one."""
+        """Merge with a later number, which replaces this number."""
         return [operation] if isinstance(operation, ChangeShards) else None
 
     def describe(self) -> str:

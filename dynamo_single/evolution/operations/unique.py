@@ -46,7 +46,7 @@ class AddUnique(_UniqueOperation):
         return ADD_UNIQUE
 
     def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
-        """Delete claims that no item holds and take those of all items, or release them.
+        """Delete claims that no item holds and take the claims of all items, or release them.
 
         If two items have the same values, report both as a failure.
         """

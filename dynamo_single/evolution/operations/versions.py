@@ -58,11 +58,11 @@ class RaiseSchemaVersion(ItemsOperation):
 class UpgradeItems(ChangeItems):
     """Upgrade every item of an earlier schema version by functions, as ``ChangeItems`` with ``repeat=True``.
 
-    ``to`` is the schema version of the migrations before this one. ``upgrades`` contains the function from each earlier
-    version to the next: ``{1: function, 2: function}``. A function accepts an item's values by physical name as they
-    are stored: strings, integers and ``Decimal``, ``bytes``, booleans, lists, maps and sets; of a timestamp the number
-    of its units. It returns the values to change, ``None`` to remove one. It must be pure: it runs again for an item
-    that another process changed in the meantime. Index keys, folded copies and claims are updated.
+    ``to`` is the schema version of the migrations before this operation. ``upgrades`` contains the function from each
+    earlier version to the next: ``{1: function, 2: function}``. A function accepts an item's stored values by physical
+    name: strings, integers and ``Decimal``, ``bytes``, booleans, lists, maps and sets. A timestamp is the number of its
+    units. The function returns the values to change, or ``None`` to remove a value. It must be pure: it runs again for
+    an item that another process changed in the meantime. The operation updates index keys, folded copies and claims.
 
     Without functions, the operation passes a table without older items, and reports each older item as an error.
     """

@@ -54,7 +54,7 @@ def test_each_change_says_what_code_will_notice(app: History, name: str) -> None
         ("AlterKey", "To keep all lists working, add a new key on another index"),
         ("RenameModel with its items", 'item_type = "Shop" in class Meta leaves the items as they are'),
         ("RenameAttribute of what is unique", 'attr_name="town" leaves the stored values as they are'),
-        ("AlterAttribute", "Give the operation convert=, a function of the old value"),
+        ("AlterAttribute", "Pass convert= to the operation, a function of the old value"),
     ],
 )
 def test_a_cheaper_way_is_named(app: History, name: str, way: str) -> None:
