@@ -69,8 +69,8 @@ def rehearse(
     ``sample`` items that would change, and at most ``refused`` failures (by default ``sample``). It does not notice
     changes by other processes.
 
-    Simulated claims and keys are kept, so the rehearsal finds two items that need the same claim or key; each takes about a
-    kilobyte of memory. ``imagined`` contains the claims and keys of earlier tasks, and this task adds its own.
+    Simulated claims and keys are kept, so the rehearsal finds two items that need the same claim or key. Each takes
+    about a kilobyte of memory. ``imagined`` contains the claims and keys of earlier tasks, and this task adds its own.
     """
     found = Rehearsal()
     pace = Pace(reads=max_rcu)
