@@ -14,7 +14,8 @@ _OURS: Final = "dynamo_single.contrib.model_bakery.generators"
 #: The path of a generator for each class of a field.
 GENERATORS: Final[dict[str, str]] = {
     f"{_FIELDS}.base.TextField": f"{_OURS}.text",
-    f"{_FIELDS}.base.IdentityField": f"{_OURS}.identity",
+    f"{_FIELDS}.base.IdentityField": f"{_OURS}.nothing",
+    f"{_FIELDS}.base.CopiedField": f"{_OURS}.nothing",
     f"{_FIELDS}.base.LongTextField": f"{_BAKERY}.gen_text",
     f"{_FIELDS}.base.EmailField": f"{_OURS}.email",
     f"{_FIELDS}.base.UUIDField": f"{_BAKERY}.gen_uuid",
@@ -34,4 +35,7 @@ GENERATORS: Final[dict[str, str]] = {
     f"{_FIELDS}.simple.IPAddressField": f"{_BAKERY}.gen_ipv4",
     f"{_FIELDS}.simple.TimeField": f"{_BAKERY}.gen_time",
     f"{_FIELDS}.simple.DurationField": f"{_BAKERY}.gen_interval",
+    f"{_FIELDS}.simple.FileField": f"{_BAKERY}.gen_file_field",
+    f"{_FIELDS}.simple.ImageField": f"{_BAKERY}.gen_image_field",
+    "dynamo_single.orm.schema.attributes.references.AuthorField": f"{_OURS}.nothing",
 }

@@ -34,8 +34,8 @@ def url() -> str:
     return f"https://example.com/{slug()}"
 
 
-def identity() -> None:
-    """Return nothing: the other attributes are the identity."""
+def nothing() -> None:
+    """Return ``None`` for an attribute that the app sets: an identity, a copy, an author."""
 
 
 def decimal(max_digits: int | None, decimal_places: int | None) -> Decimal:

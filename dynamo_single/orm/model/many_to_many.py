@@ -100,6 +100,10 @@ class ManyToMany(_Base):
             relation: Any = self.remote_field
             relation.through = f"{cls._meta.app_label}.{_edge_name(cls, name)}"
             self.makes_edges = True
+        if not hasattr(self, "model"):
+            # Forms sort fields by this number, and attributes make their fields when a class is declared.
+            self.creation_counter = models.Field.creation_counter
+            models.Field.creation_counter += 1
         super().contribute_to_class(cls, name, **kwargs)
         setattr(cls, self.name, managers.EdgesDescriptor(self.remote_field, reverse=False))
 

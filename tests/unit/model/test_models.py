@@ -12,6 +12,7 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.db import IntegrityError
 from django.db import models as django_models
 from django.db.models.signals import post_init, pre_init
+from django.forms import modelform_factory
 from pynamodb.exceptions import DoesNotExist as PynamoDBDoesNotExist
 
 from dynamo_single import exceptions, models
@@ -19,6 +20,7 @@ from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.model.model import Model
 from project.directory.models import Company, Office, Person
 from tests.catalog.models import Firm, Order, Sample
+from tests.unit.declaring import declare, forgotten
 
 
 @pytest.fixture
@@ -318,3 +320,22 @@ def test_a_model_without_a_primary_key_is_told_how_one_is_declared(attributes: d
     """With the attribute that it is made of, unless the model has it."""
     with pytest.raises(ConfigurationError, match=advice):
         type(models.Model)("Nokey", (models.Model,), {"__module__": __name__, "__qualname__": "Nokey", **attributes})
+
+
+@pytest.mark.parametrize("bases", [(), ("abstract",)], ids=["declared", "inherited"])
+def test_forms_have_relations_in_declared_order(bases: tuple[str, ...]) -> None:
+    """Django sorts fields by the order in which classes declare them, attributes and relations alike."""
+    with forgotten():
+        declared: dict[str, Any] = {
+            "title": models.UnicodeAttribute(),
+            "people": models.ManyToMany(Person, related_name="+"),
+            "text": models.UnicodeAttribute(),
+        }
+        key, own = ("SHELVES#{shelf}", "#METADATA"), {"shelf": models.UnicodeAttribute()}
+        if bases:
+            parent = declare("Parent", key, options={"abstract": True}, **own, **declared)
+            model = declare("Shelves", key, bases=(parent,), last=models.UnicodeAttribute())
+        else:
+            model = declare("Shelves", key, **own, **declared, last=models.UnicodeAttribute())
+        form = modelform_factory(model, fields="__all__")
+    assert [*form.base_fields] == ["shelf", "title", "people", "text", "last"]
