@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from dynamo_single.admin import secrets
 from dynamo_single.admin.errors import is_developer
 from dynamo_single.admin.lists import in_memory, key_advice, search, stepwise, tenants
-from dynamo_single.admin.lists.filters import facet_counter, row_lookup
+from dynamo_single.admin.lists.filters import bounded_filters, facet_counter, row_lookup
 from dynamo_single.admin.lists.scanning import ORDER_VAR, ScanningChangeList
 from dynamo_single.admin.references import is_exact, is_served_by_keys
 from dynamo_single.admin.types import MissingPart
@@ -105,6 +105,7 @@ class KeyChangeList(ScanningChangeList):
     def get_filters(self, request: HttpRequest) -> Any:
         """Return Django's filters, created once: they read choices, and facets ask for them repeatedly."""
         if self._filters is None:
+            self.list_filter = bounded_filters(self.list_filter)
             self._filters = super().get_filters(request)
         specs, has_filters, params, *others = self._filters
         return ([*specs], has_filters, {**params}, *others)

@@ -22,6 +22,7 @@ from dynamo_single.admin.references import in_key_order
 from dynamo_single.admin.types import KeyChangeList
 from dynamo_single.admin.viewing.rules import may_view, narrowed_queryset
 from dynamo_single.backend.errors import is_stored_in_dynamodb
+from dynamo_single.exceptions import NoAccessPattern, TooManyMatches
 from dynamo_single.orm.schema.fields.base import ReferenceField, SetField
 from dynamo_single.orm.schema.types import ModelField
 
@@ -106,7 +107,7 @@ def facet_counter(spec: Any) -> Callable[[Any, Any], dict[str, int]] | None:
     """Return the function that counts the rows of each choice instead of Django; ``None`` if Django's way works."""
     if counts_by_subquery(spec):
         return count_choices
-    kinds = {AllValuesFieldListFilter: count_values, RelatedOnlyFieldListFilter: count_references}
+    kinds = {AllValuesFieldListFilter: count_values, ReferencedListFilter: count_references}
     return kinds.get(type(spec)) if getattr(spec, "field_path", "") in _own_names(spec) else None
 
 
@@ -161,6 +162,34 @@ class ReferenceListFilter(RelatedFieldListFilter):
     def has_output(self) -> bool:
         """Return whether the page shows the filter; a filter in the address applies even without choices."""
         return super().has_output() or bool(self.used_parameters)
+
+
+class ReferencedListFilter(RelatedOnlyFieldListFilter):
+    """Filter by the objects that rows refer to; in a list above the bound, by all objects of the reference."""
+
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
+        """Return Django's choices. Above the bound: the requests of ``ReferenceListFilter``."""
+        try:
+            return list(super().field_choices(field, request, model_admin))
+        except (TooManyMatches, NoAccessPattern):
+            if not _is_reference(field):
+                return []
+            ordering = self.field_admin_ordering(field, request, model_admin)
+            return listed_choices(field, request, model_admin, ordering, in_memory.limit_of(model_admin))
+
+    def has_output(self) -> bool:
+        """Return whether the page shows the filter; a filter in the address applies even without choices."""
+        return super().has_output() or bool(self.used_parameters)
+
+
+def bounded_filters(list_filter: Iterable[Any]) -> list[Any]:
+    """Return ``list_filter`` with our filter instead of ``RelatedOnlyFieldListFilter``, which reads all rows."""
+    return [
+        (each[0], ReferencedListFilter)
+        if isinstance(each, list | tuple) and each[1] is RelatedOnlyFieldListFilter
+        else each
+        for each in list_filter
+    ]
 
 
 class MembersListFilter(FieldListFilter):

@@ -576,6 +576,41 @@ def test_references_are_counted(lists: Pages, monkeypatch: pytest.MonkeyPatch, c
     assert "Zeta Works (2)" in offered
 
 
+def test_referenced_objects_filter_a_large_list(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above the bound Django's filter offers every object of the reference, and the list is shown."""
+    monkeypatch.setattr(PersonAdmin, "list_filter", (("company", admin.RelatedOnlyFieldListFilter),))
+    monkeypatch.setattr(PersonAdmin, "list_max_in_memory", 3)
+    bolt = Company.objects.get(name="Bolt")
+    for number in range(5):
+        Person.objects.create(company=bolt, name=f"P{number}")
+    page = large.get(PERSON)
+    assert len(shown(page)) == 5
+    assert "By company All Bolt Zeta Works acme of zetaland" in choices(page)
+    assert len(shown(large.get(f"{PERSON}?company__company_id__exact={bolt.pk}"))) == 5
+
+
+def test_referenced_objects_of_a_longer_list_are_not_offered(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The filter in an address applies all the same."""
+    monkeypatch.setattr(PersonAdmin, "list_filter", (("company", admin.RelatedOnlyFieldListFilter),))
+    bolt = Company.objects.get(name="Bolt")
+    for number in range(5):
+        Person.objects.create(company=bolt, name=f"P{number}")
+    assert len(shown(large.get(PERSON))) == 5
+    assert len(shown(large.get(f"{PERSON}?company__company_id__exact={bolt.pk}"))) == 5
+
+
+@pytest.mark.parametrize(("chosen", "count"), [("1", 0), ("0", 4)])
+def test_empty_values_filter_a_large_list(
+    large: Pages, monkeypatch: pytest.MonkeyPatch, chosen: str, count: int
+) -> None:
+    """Django's filter for empty values shows a step of a scan."""
+    monkeypatch.setattr(CompanyAdmin, "list_filter", (("stock", admin.EmptyFieldListFilter),))
+    Company.objects.create(name="Extra", stock="E")
+    page = large.get(f"{COMPANY}?stock__isempty={chosen}")
+    assert "Searched 4 of" in text_of(page)
+    assert len(shown(page)) == count
+
+
 def test_a_large_list_is_searched_by_the_primary_key(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the name that Django has for it; the page calls it what the attribute is called."""
     monkeypatch.setattr(CompanyAdmin, "search_fields", ("=pk", "stock"))
