@@ -143,6 +143,21 @@ async def scopes(state: QueryState) -> list[Scope]:
     return rows[state.window.start : state.window.stop]
 
 
+async def held(state: QueryState, what: str) -> list[Scope]:
+    """Return the scopes of all results; raises ``NotSupported`` if nothing bounds how many there are."""
+    found: Interpretation = state.interpretation
+    if not _streams(state, found):
+        return await scopes(state)
+    source = _source(state).unordered()
+    matches = objects.plan_of_matches(source)
+    limit = objects.limit_of(state, matches, what, sliced=False)
+    statement = Statement(found.query.get_initial_alias())
+    rows = [_row(state, statement, item) async for page in objects.matches(source, matches, limit) for item in page]
+    for each in rows:
+        annotate(found.query, each)
+    return rows
+
+
 def _row(state: QueryState, statement: Statement, item: Item) -> Scope:
     decode.check_type(state.model, item)
     return Scope(statement, {statement.base: item})

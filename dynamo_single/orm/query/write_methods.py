@@ -25,12 +25,13 @@ from dynamo_single.table.flow import Flow, call_sync, run
 from dynamo_single.table.request import MAX_ACTIONS
 
 if TYPE_CHECKING:
-    from dynamo_single.orm.query import write_by_key
+    from dynamo_single.orm.query import computed_update, write_by_key
     from dynamo_single.orm.results import objects
     from dynamo_single.orm.write import bulk, on_delete, queryset_update
     from dynamo_single.orm.write.batch_transactions import Progress
     from dynamo_single.orm.write.bulk import CreatedList
 else:
+    computed_update = LazyModule("dynamo_single.orm.query.computed_update")
     write_by_key = LazyModule("dynamo_single.orm.query.write_by_key")
     bulk = LazyModule("dynamo_single.orm.write.bulk")
     objects = LazyModule("dynamo_single.orm.results.objects")
@@ -112,7 +113,14 @@ class WritingQuerySet(PlannedQuerySet[M]):
         self._check_rows()
         # Before any read, and even if the queryset is not planned.
         await knowledge.ask(registry.layout_of(self.model))
-        assigned = queryset_update.read_assignments(self.model, given)
+        if self._asked.interpreted and (await self._state()).interpretation.chooses:
+            return await computed_update.update(self, given, pending)
+        try:
+            assigned = queryset_update.read_assignments(self.model, given)
+        except NotSupported as refusal:
+            if self._asked.in_memory is None or not queryset_update.has_expressions(self.model, given):
+                raise
+            return await computed_update.update(self, given, pending, refusal)
         if not assigned:
             return 0
         return await self._written(partial(queryset_update.update, assigned=assigned), pending)

@@ -276,6 +276,14 @@ def read_assignments(model: type[DynamoModel], given: Mapping[str, object]) -> A
     return Assignments(values, tuple(changes), encodings)
 
 
+def has_expressions(model: type[DynamoModel], given: Mapping[str, object]) -> bool:
+    """Return whether expressions of Django's are among the values; raises an error for names that cannot change."""
+    targets = [_target(model, name) for name in given]
+    return not any(target.place.path for target in targets) and any(
+        hasattr(value, "resolve_expression") for value in given.values()
+    )
+
+
 def _target(model: Any, name: str) -> Target:
     """The place that a name means, if it can change."""
     label = model._meta.label

@@ -43,6 +43,7 @@ REASONS: dict[str, str] = dict(
                     "orm/conditions/matching.py: _compare",
                     "orm/plan/planner.py: _check_names",
                     "orm/query/annotate.py: _measured 2",
+                    "orm/query/computed_update.py: _updated",
                     "orm/query/state.py: state_of",
                     "orm/results/aggregates.py: check_function 2",
                     "orm/results/aggregates.py: read_measure",

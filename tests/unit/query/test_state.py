@@ -103,7 +103,7 @@ def test_the_source_of_what_is_computed() -> None:
 
 def test_what_is_computed_is_not_planned_as_it_is() -> None:
     """A plan would read the objects, which are not the results."""
-    with pytest.raises(NotSupported, match="not supported on results distinct name in memory"):
+    with pytest.raises(NotSupported, match="Cannot do this on results distinct name in memory"):
         state_of(Company.objects.values("name").distinct()).query()
 
 
