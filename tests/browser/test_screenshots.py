@@ -88,3 +88,14 @@ def test_the_health(signed_in: Page, table: Table, screenshot: Screenshot) -> No
     page.get_by_role("link", name="Check the items").click()
     screenshot("admin-health", 430)
     expect(page.locator(".dynamo-items tbody tr")).to_have_count(2)
+
+
+@pytest.mark.usefixtures("acme")
+def test_the_pictures(signed_in: Page, table: Table, screenshot: Screenshot) -> None:
+    """A company's partition, the claims of its people, and the sizes of all items."""
+    page = signed_in
+    page.goto("/admin/dynamodb/pictures/")
+    page.get_by_role("button", name="Take a sample").click()
+    screenshot("admin-pictures", 900)
+    expect(page.locator(".dynamo-picture svg").first).to_contain_text("PEOPLE#ann")
+    expect(page.get_by_role("button", name="Take a new sample")).to_be_visible()
