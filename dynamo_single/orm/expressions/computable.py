@@ -48,7 +48,7 @@ def _parts(each: Any) -> list[Any]:
     return [part for part in found if part is not None]
 
 
-def check(model: type[DynamoModel], expressions: Iterable[Expression | None]) -> None:
+def check(model: type[DynamoModel], expressions: Iterable[Expression | None], *, may_join: bool = False) -> None:
     """Raise ``NotSupported`` for resolved expressions that cannot be computed; names the first of them."""
     waiting = [each for each in expressions if each is not None]
     while waiting:
@@ -57,7 +57,7 @@ def check(model: type[DynamoModel], expressions: Iterable[Expression | None]) ->
             waiting += [part for source in _parts(each) for part in (*_parts(source), *_column(source))]
             continue
         if isinstance(each, Col):
-            if not is_own(model, each):
+            if not may_join and not is_own(model, each):
                 compared_field(model, each)
             continue
         _check_class(each)

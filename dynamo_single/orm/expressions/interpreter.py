@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from django.db.models import F
@@ -17,6 +18,7 @@ from django.db.models.expressions import OrderBy
 from msgspec import Struct
 from msgspec.structs import replace
 
+from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.expressions import ordering
 from dynamo_single.orm.expressions.comparing import hashable
 from dynamo_single.orm.expressions.evaluation import evaluate
@@ -26,10 +28,11 @@ from dynamo_single.orm.expressions.scope import Expression, Scope, Statement
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.plan.plan import InMemory, Plan
+from dynamo_single.orm.relations import joining, steps
 from dynamo_single.orm.results import objects
 from dynamo_single.orm.results.columns import Shape
 from dynamo_single.orm.results.objects import Results
-from dynamo_single.orm.results.state import ALL_MATCHES, QueryState
+from dynamo_single.orm.results.state import ALL_MATCHES, DEFAULT_LIMIT, QueryState
 from dynamo_single.table.flow import Pages
 
 
@@ -93,7 +96,9 @@ def is_plain_order(names: Iterable[Any], query: Any) -> bool:
 
 def _streams(state: QueryState, found: Interpretation) -> bool:
     """Return whether each object is computed by itself, in the order in which it is read."""
-    return not found.chooses and not found.windows and is_plain_order(state.ordering, found.query)
+    return not (found.chooses or found.windows or joining.joins_of(found.query)) and is_plain_order(
+        state.ordering, found.query
+    )
 
 
 def plan(state: QueryState) -> Plan:
@@ -122,10 +127,13 @@ async def scopes(state: QueryState) -> list[Scope]:
     """Return the scopes of all results, in order and in the slice: objects or groups, with their annotations."""
     found: Interpretation = state.interpretation
     statement = Statement(found.query.get_initial_alias())
+    # An order by a related object joins it.
+    orders = [ordering.as_order(found.query, name) for name in _ordering(state, found)]
     rows = [_row(state, statement, item) async for page in _matches(state, plan(state)) for item in page]
+    if joining.joins_of(found.query):
+        rows = await _joined(state, found, rows)
     if found.where is not None:
         rows = [each for each in rows if evaluate(found.where, each)]
-    orders = [ordering.as_order(found.query, name) for name in _ordering(state, found)]
     rows = _grouped(found, rows, orders)
     if found.having is not None:
         rows = [each for each in rows if evaluate(found.having, each)]
@@ -163,6 +171,21 @@ def _row(state: QueryState, statement: Statement, item: Item) -> Scope:
     return Scope(statement, {statement.base: item})
 
 
+async def _joined(state: QueryState, found: Interpretation, rows: Sequence[Scope]) -> list[Scope]:
+    """Return a scope for each row with its related objects, as SQL joins them."""
+    given, statement = state.asked.steps, rows[0].statement if rows else Statement(found.query.get_initial_alias())
+    if given is not None and given.has_several:
+        raise NotSupported(
+            f"{state.label}: results {found} cannot follow a filter() over a relation to several objects. Filter "
+            "in the aggregate: Count(..., filter=Q(...))."
+        )
+    items = [item for each in rows if (item := each.row[statement.base]) is not None]
+    held = steps.Steps((state.asked.in_memory or DEFAULT_LIMIT) + (0 if given is None else given.held))
+    held.held = len(items) + (0 if given is None else given.held)
+    source = partial(steps.source, state.asked, held)
+    return [Scope(statement, row) for row in await joining.joined(found.query, items, source, held)]
+
+
 def _ordering(state: QueryState, found: Interpretation) -> Sequence[Any]:
     """Return the requested order; as in Django, groups do not have the model's default order."""
     return state.order_by if found.is_grouped else state.ordering
@@ -171,6 +194,11 @@ def _ordering(state: QueryState, found: Interpretation) -> Sequence[Any]:
 def _grouped(found: Interpretation, rows: list[Scope], orders: Sequence[Expression]) -> list[Scope]:
     """Return the groups, in the order of their first rows; without groups each row is one."""
     query = found.query
+    if query.group_by is True and joining.joins_of(query):
+        by_object: dict[int, list[Scope]] = {}
+        for each in rows:
+            by_object.setdefault(id(each.row[each.statement.base]), []).append(each)
+        return [Scope(members[0].statement, members[0].row, members) for members in by_object.values()]
     if not found.is_grouped:
         return rows
     keys = [query.resolve_ref(each) if isinstance(each, str) else each for each in query.group_by]

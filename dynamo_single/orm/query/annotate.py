@@ -55,6 +55,8 @@ async def aggregate(
             for alias, expression in expressions.items()
         ]
     except aggregates.NotMeasured as refusal:
+        if isinstance(refusal, aggregates.NotJoined):
+            raise
         return await interpreted.aggregate(queryset, expressions, refusal)
     return await aggregates.aggregate(state.source(), measures)
 
@@ -68,6 +70,9 @@ def annotate(queryset: Q, args: Sequence[object], kwargs: Mapping[str, object]) 
     try:
         return _measured(queryset, expressions)
     except aggregates.NotMeasured as refusal:
+        if isinstance(refusal, aggregates.NotJoined) and queryset._asked.in_memory is None:
+            way_out = "Or call .allow_in_memory(limit=1000) first, which reads the related objects."
+            raise NotSupported(f"{refusal} {way_out}") from None
         return interpreted.annotate(queryset, args, kwargs, select=True, refusal=refusal)
 
 

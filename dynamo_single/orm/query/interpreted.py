@@ -19,6 +19,7 @@ from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON
 from dynamo_single.orm.expressions import computable, interpreter
 from dynamo_single.orm.expressions.plain_columns import with_plain_columns
+from dynamo_single.orm.relations import joining
 from dynamo_single.orm.results import columns
 from dynamo_single.orm.results.columns import Shape
 from dynamo_single.orm.where.arguments import django_errors_translated
@@ -122,9 +123,9 @@ def _with_plain_columns(queryset: Any, before: Any) -> None:
             annotations[alias] = with_plain_columns(expression)
 
 
-def _checked(queryset: Any, refusal: NotSupported | None) -> None:
+def _checked(queryset: Any, refusal: NotSupported | None, *, may_join: bool = True) -> None:
     try:
-        check(queryset)
+        check(queryset, may_join=may_join)
     except NotSupported as error:
         raise (refusal or error) from None
 
@@ -147,10 +148,13 @@ def with_columns(
     return result
 
 
-def check(queryset: Any) -> None:
+def check(queryset: Any, *, may_join: bool = True) -> None:
     """Raise ``NotSupported`` for expressions that are SQL, and for columns of other models."""
     query = queryset.query
-    computable.check(queryset.model, [*query.annotations.values(), *query.select, query.where])
+    may_join = may_join and queryset._asked.in_memory is not None
+    computable.check(queryset.model, [*query.annotations.values(), *query.select, query.where], may_join=may_join)
+    if may_join:
+        joining.check(query)
 
 
 async def aggregate(
@@ -172,5 +176,5 @@ async def aggregate(
             query.annotations[alias] = resolved[alias] = with_plain_columns(each)
     probe = found._chain()
     probe.query = query
-    _checked(probe, refusal)
+    _checked(probe, refusal, may_join=False)
     return await interpreter.aggregate(await found._state(), resolved)

@@ -34,6 +34,14 @@ def leads_on(model: type[DynamoModel], conditions: Iterable[Any]) -> bool:
     return False
 
 
+def leads_to_several(model: type[DynamoModel], condition: Any) -> bool:
+    """Return whether a part of a condition is about a relation to several objects, negated or not."""
+    if isinstance(condition, Q):
+        return any(leads_to_several(model, each) for each in condition.children)
+    found = step_of(model, str(condition[0])) if isinstance(condition, tuple) else None
+    return found is not None and found[0].is_plural
+
+
 def in_steps(model: type[DynamoModel], condition: Q, source: Source, *, is_negated: bool = False) -> Q:
     """Return a condition on the model's own attributes, with a queryset of keys for each relation.
 

@@ -14,6 +14,7 @@ from django.db.models import Q
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import NoAccessPattern, NotSupported, TooManyMatches
+from dynamo_single.orm.relations import filters
 from dynamo_single.orm.relations.filters import in_steps
 from dynamo_single.orm.results.state import DEFAULT_LIMIT, Asked
 
@@ -32,6 +33,8 @@ class Steps:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.held = 0
+        #: Whether a condition is about a relation to several objects.
+        self.has_several = False
         self.read: list[tuple[Any, int]] = []
 
     @property
@@ -91,6 +94,7 @@ async def narrowed(queryset: Any, read_all: ConditionReader, read: ValuesReader)
         _refuse(queryset)
     steps = asked.steps or Steps(asked.in_memory or DEFAULT_LIMIT)
     result = queryset._asking(replace(asked, inside=(), steps=steps))
+    steps.has_several |= any(filters.leads_to_several(queryset.model, each) for _, each in asked.inside)
     values = partial(_values, result, read)
     for is_negated, condition in asked.inside:
         found = in_steps(queryset.model, condition, partial(source, asked, steps), is_negated=is_negated)

@@ -43,6 +43,10 @@ class NotMeasured(NotSupported):
     """An expression that is no ``Measure``; ``orm.expressions`` may compute it."""
 
 
+class NotJoined(NotMeasured):
+    """An aggregate of related objects, which ``orm.relations`` may join."""
+
+
 FUNCTIONS: dict[type[Any], Function] = {Count: "Count", Min: "Min", Max: "Max", Sum: "Sum", Avg: "Avg"}
 
 
@@ -132,7 +136,7 @@ def _field(model: type[DynamoModel], alias: str, expression: object, source: obj
         if isinstance(field, DynamoField) and is_own(model, source):
             return field
         way_out = aggregate_advice(model, field, f"{alias}={type(expression).__name__}")
-        raise NotSupported(
+        raise NotJoined(
             f"{model._meta.label}: {alias}={shown(expression)} needs {field.model._meta.label}, and DynamoDB has no "
             f"joins. {way_out}."
         )

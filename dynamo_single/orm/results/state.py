@@ -68,6 +68,7 @@ class Steps(Protocol):
 
     limit: int
     held: int
+    has_several: bool
     read: list[tuple[Any, int]]
 
     @property

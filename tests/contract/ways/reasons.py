@@ -23,6 +23,7 @@ GUARD = "A guard of a lower layer: querysets refuse it before, or never ask for 
 OWN = "A method or an option of ours, which Django does not have: nothing is to be compared."
 MIGRATE = "The way out is a command, which tests of migrations run."
 KEPT = "The way out is to leave the value as it is."
+ELSE = "It takes a generic relation, or a model in an SQL database; the way out is another query."
 MANY = "It takes more objects than a test of a way out writes; tests of its own limit reach it."
 
 #: Places by their names in ``collected.py``.
@@ -124,12 +125,14 @@ REASONS: dict[str, str] = dict(
                     *(f"orm/write/queryset_update.py: _target {number}" for number in (3, 4)),
                 ),
             ),
+            (ELSE, ("orm/relations/joining.py: check 1", "orm/relations/joining.py: check 2")),
             (
                 MANY,
                 (
                     "orm/effects/send.py: send_block",
                     "orm/effects/copy_updates.py: _too_many",
                     "orm/reading/single.py: transactional_items",
+                    "orm/relations/joining.py: _check_rows",
                     "orm/relations/steps.py: Steps.take",
                     "orm/requests/atomic_block.py: Block._check_room",
                     "orm/requests/compiler.py: compile_transaction 2",

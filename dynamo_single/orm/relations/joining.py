@@ -1,0 +1,126 @@
+"""Join in memory: the rows of Django's query, with the related objects of each alias, read by keys.
+
+A row contains an item for each alias, as SQL's ``FROM`` does. Inner joins leave out rows without a related object, and
+left joins keep them. Each model is read once for each join, for all rows together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from django.db.models.sql.constants import LOUTER
+
+from dynamo_single.exceptions import NoAccessPattern, NotSupported, TooManyMatches
+from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON
+from dynamo_single.orm.items import decode
+from dynamo_single.orm.items.decode import Item
+from dynamo_single.orm.items.readers import value_reader
+from dynamo_single.orm.relations.steps import Steps
+from dynamo_single.orm.results import objects
+from dynamo_single.orm.schema.fields.base import IdentityField
+
+#: The items of a row by alias; ``None`` if a left join finds no object.
+Row = Mapping[str, Item | None]
+#: Returns the queryset of a model's live objects.
+Source = Callable[[Any], Any]
+
+
+def joins_of(query: Any) -> list[tuple[str, Any]]:
+    """Return the joins that a query uses, by alias, each after its parent; the base table is none."""
+    used = query.alias_map.items()
+    return [(alias, join) for alias, join in used if join.parent_alias is not None and query.alias_refcount[alias]]
+
+
+def check(query: Any) -> None:
+    """Raise ``NotSupported`` for joins other than references, reverse references and many-to-many relations."""
+    for alias, join in joins_of(query):
+        restricted = join.join_field.get_extra_restriction(alias, join.parent_alias) is not None
+        fields: tuple[Any, ...] = join.join_fields or ()
+        if restricted or join.filtered_relation is not None or len(fields) != 1:
+            raise NotSupported(
+                f"{query.model._meta.label}: FilteredRelation() and generic relations are not joined. Filter by the "
+                f"relation, or {COMPUTE_IN_PYTHON}."
+            )
+        if not hasattr(fields[0][1].model, "_stored"):
+            raise NotSupported(
+                f"{query.model._meta.label}: {fields[0][1].model._meta.label} is stored in an SQL database, and is not "
+                f"joined. Query it by itself, and {COMPUTE_IN_PYTHON}."
+            )
+
+
+async def joined(query: Any, items: Iterable[Item], source: Source, steps: Steps) -> Sequence[Row]:
+    """Return the rows of a query, given the items of its own model.
+
+    Sends the requests of one queryset for each join. Raises ``TooManyMatches`` if related objects and rows are more
+    than ``steps`` allows.
+    """
+    rows: list[dict[str, Item | None]] = [{query.get_initial_alias(): item} for item in items]
+    for alias, join in joins_of(query):
+        ((near, far),) = join.join_fields
+        read = field_reader(near)
+        keys = [None if (item := row[join.parent_alias]) is None else read(item) for row in rows]
+        found = await related_items(far, keys, source, steps)
+        rows = [
+            {**row, alias: item}
+            for row, key in zip(rows, keys, strict=True)
+            for item in found.get(key) or ((None,) if join.join_type == LOUTER else ())
+        ]
+        _check_rows(query, len(rows), steps)
+    return rows
+
+
+def _check_rows(query: Any, number: int, steps: Steps) -> None:
+    if number > steps.limit:
+        raise TooManyMatches(
+            f"{query.model._meta.label}: {number} rows of objects with their related objects are more than "
+            f"allow_in_memory(limit={steps.limit}) allows. Nothing was cut off, so there is no result. Allow more: "
+            ".allow_in_memory(limit=...).",
+            limit=steps.limit,
+        )
+
+
+async def related_items(far: Any, keys: Iterable[Any], source: Source, steps: Steps) -> dict[Any, list[Item]]:
+    """Return the items of a model by the value of its field ``far``, which is one of the keys."""
+    wanted = list(dict.fromkeys(key for key in keys if key is not None))
+    if not wanted:
+        return {}
+    name = "pk" if far.primary_key else far.attname
+    queryset = source(far.model)
+    chosen = queryset.filter(**{f"{name}__in": wanted})
+    try:
+        items = await _items(chosen, steps.left + 1)
+    except NoAccessPattern:
+        # No key has the reference: all objects of the model are read, if a key lists them.
+        chosen = queryset
+        items = await _items(chosen, steps.left + 1)
+    steps.take(chosen, len(items))
+    read, found = field_reader(far), dict[Any, list[Item]]()
+    for item in items:
+        found.setdefault(read(item), []).append(item)
+    return found
+
+
+async def _items(queryset: Any, most: int) -> list[Item]:
+    """Return the items that a queryset matches, in any order and up to ``most``."""
+    state = (await queryset._state()).unordered()
+    found: list[Item] = []
+    if not state.is_empty:
+        async with aclosing(objects.matches(state, objects.plan_of_matches(state), None)) as pages:
+            async for page in pages:
+                found += page
+                if len(found) >= most:
+                    break
+    for item in found:
+        decode.check_type(queryset.model, item)
+    return found[:most]
+
+
+def field_reader(field: Any) -> Callable[[Item], Any]:
+    """Return the function that reads a field's value from an item; a ``pk`` of several values is joined."""
+    if not isinstance(field, IdentityField):
+        return value_reader(field.model, field.attname)
+    model: Any = field.model
+    parts = [value_reader(model, name) for name in field.names]
+    return lambda item: field.joined([read(item) for read in parts])
