@@ -210,6 +210,14 @@ class UniqueViolation(DynamoSingleError, IntegrityError):
         self.fields = fields or (field,)
 
 
+class CheckViolation(DynamoSingleError, IntegrityError):
+    """An object would violate the ``CheckConstraint`` with this ``name``. Nothing was written."""
+
+    def __init__(self, message: str, *, name: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
 class StaleObject(DynamoSingleError, DatabaseError):
     """The stored item has changed since this object was loaded. Nothing was written.
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from django.core.checks import Error
+from django.db.models import CheckConstraint
 from django.utils.module_loading import import_string
 from pynamodb.models import Model as PynamoDBModel
 
@@ -76,6 +77,8 @@ def _kept_by_writers(model: type[DynamoModel]) -> Iterator[_Unsafe]:
     for rule in rules_of(model):
         fields = " and ".join(rule.fields)
         yield f"unique values of {fields}", f"{_FOLLOWS}, and takes no claims", "Remove the uniqueness"
+    if any(isinstance(each, CheckConstraint) for each in model._meta.constraints):
+        yield "a CheckConstraint", f"{_FOLLOWS}, and does not check it", "Remove the constraint"
     if registry.declared_layout(model).sharding is not None:
         yield "shards", "the other program writes keys without their number", "Remove Keys.shards"
     for copy in registry.copied_from(model):

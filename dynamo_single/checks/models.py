@@ -29,7 +29,7 @@ from dynamo_single.checks.references import (
 from dynamo_single.checks.shapes import check_shape
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
-from dynamo_single.orm.effects import copy_updates, counters
+from dynamo_single.orm.effects import check_constraints, copy_updates, counters
 from dynamo_single.orm.items import unique_rules
 from dynamo_single.orm.model.many_to_many import ManyToMany
 from dynamo_single.orm.model.model import Model
@@ -371,6 +371,7 @@ def _check_unique(model: type[DynamoModel]) -> Iterator[Error]:
     with suppress(ValueError):  # as above; a rule of several attributes examines each of them
         try:
             unique_rules.rules_of(model)
+            check_constraints.rules_of(model)
         except ConfigurationError as error:
             yield _error(model, "E009", str(error))
 

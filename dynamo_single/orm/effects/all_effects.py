@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
 
+from django.db.models import CheckConstraint
+
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.effects import counters, unique_claims
 from dynamo_single.orm.effects.base import Effect, Effects
 from dynamo_single.orm.effects.copies import Copies
@@ -20,6 +24,11 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.bindings import ModelBinding, fact
 from dynamo_single.orm.schema.types import DynamoModel
 
+if TYPE_CHECKING:
+    from dynamo_single.orm.effects import check_constraints
+else:
+    check_constraints = LazyModule("dynamo_single.orm.effects.check_constraints")
+
 
 @fact
 def effects_of(binding: ModelBinding) -> Effects:
@@ -35,6 +44,8 @@ def effects_of(binding: ModelBinding) -> Effects:
         found.append(Version(model))
     if rules_of(model):
         found.append(Claims(model))
+    if any(isinstance(each, CheckConstraint) for each in model._meta.constraints):
+        found.append(check_constraints.CheckConstraints(model, check_constraints.rules_of(binding)))
     if model.derived_from:
         found.append(Derived(model))
     if registry.copied_of(model):

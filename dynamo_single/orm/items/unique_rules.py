@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import UniqueConstraint
+from django.db.models import CheckConstraint, UniqueConstraint
 from msgspec import Struct
 
 from dynamo_single.conf import table_settings
@@ -229,7 +229,7 @@ def claim_keys() -> Iterator[tuple[str, str]]:
         together = (fields for fields in model._meta.unique_together if fields != model._unique_key)
         counts |= {len(fields) for fields in together}
         constraints: Iterable[Any] = model._meta.constraints
-        counts |= {len(constraint.fields) for constraint in constraints}
+        counts |= {len(each.fields) for each in constraints if isinstance(each, UniqueConstraint)}
     for count in sorted(counts):
         for named in (False, True):
             partition, sort = claim_templates(count, named=named)
@@ -297,6 +297,8 @@ def _declared(model: Any) -> Iterator[Rule]:
     for fields in model._meta.unique_together:
         yield Rule(model, _attributes(model, fields, "unique_together"))
     for constraint in model._meta.constraints:
+        if not isinstance(constraint, UniqueConstraint):
+            continue
         attributes = _attributes(model, constraint.fields, constraint.name)
         yield Rule(model, attributes, _condition(model, constraint), constraint)
 
@@ -359,6 +361,8 @@ _UNSUPPORTED = {
 def check_constraint(owner: str, constraint: object) -> None:
     """Refuse a constraint that DynamoDB cannot keep, by its name; raises ``ConfigurationError``."""
     where = f"{owner}.Meta.constraints: {getattr(constraint, 'name', constraint)!r}"
+    if isinstance(constraint, CheckConstraint):
+        return
     if not isinstance(constraint, UniqueConstraint):
         raise ConfigurationError(
             f"{where} is a {type(constraint).__name__}, which DynamoDB cannot keep. Use validators or the model's "

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, MutableMapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from django.core.checks import CheckMessage
-from django.core.exceptions import ValidationError
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import connections, models
 from django.db.models.base import ModelBase
 from django.db.models.signals import post_init, pre_init
@@ -396,8 +396,10 @@ class Model(AsyncMethods, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, me
         return validation.unique_errors(self, own_key, unique_checks)
 
     def validate_constraints(self, exclude: Any = None) -> None:
-        """Report unique constraints of ``Meta`` that another object is in the way of: one request."""
+        """Report violated check constraints, and unique ones that another object prevents: one request."""
         own_key = None if self._stored is None else encode.stored_key(self)
         found = validation.constraint_errors(self, own_key, exclude or ())
+        for error in validation.check_errors(self, exclude or ()):
+            found.setdefault(NON_FIELD_ERRORS, []).append(error)
         if found:
             raise ValidationError(found)

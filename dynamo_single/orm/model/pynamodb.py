@@ -10,6 +10,7 @@ from functools import partial, reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
+from django.db.models import CheckConstraint
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 from pynamodb.attributes import DiscriminatorAttribute
 
@@ -153,6 +154,11 @@ class PynamoDBHooks(_Base):
             raise NotSupported(
                 f"PynamoDB's writers overwrite items, but {registry.layout_of(model).label} items count the "
                 f"objects that refer to them by checked references: {named}. Use save() and delete()."
+            )
+        if any(isinstance(each, CheckConstraint) for each in model._meta.constraints):
+            raise NotSupported(
+                f"PynamoDB's writers do not check the CheckConstraint of {registry.layout_of(model).label}. Use save() "
+                "and delete()."
             )
         follows = all_effects.linked_attributes(model)
         if follows:

@@ -6,15 +6,17 @@ warning; the transaction of ``save()`` decides. This module must not know how cl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.db.models import CheckConstraint
 from msgspec import Struct
 
 from dynamo_single.exceptions import InvalidValue
-from dynamo_single.orm.conditions.terms import EVERYTHING
+from dynamo_single.lazy_modules import LazyModule
+from dynamo_single.orm.conditions.terms import EVERYTHING, names_in
 from dynamo_single.orm.effects import unique_claims
 from dynamo_single.orm.items.encode import possible_keys
 from dynamo_single.orm.items.unique_rules import Rule, declared_rules, rules_of
@@ -27,6 +29,11 @@ from dynamo_single.table import names
 from dynamo_single.table.flow import run
 from dynamo_single.table.request import NewItem
 from dynamo_single.table.table import get_table
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.effects import check_constraints
+else:
+    check_constraints = LazyModule("dynamo_single.orm.effects.check_constraints")
 
 Errors = dict[str, list[Any]]
 #: The field, or the whole object, that an error belongs to.
@@ -111,6 +118,26 @@ def constraint_errors(obj: DynamoModel, own_key: ItemKey | None, exclude: Collec
         place = _at(rule.constraint.fields, only="unique")
         questions.append(_of_rule(obj, own_key, rule if rule.needs_claims else None, place))
     return _errors(obj, [each for each in questions if each is not None])
+
+
+def check_errors(obj: DynamoModel, exclude: Collection[str]) -> Iterator[ValidationError]:
+    """Yield an error for each violated ``CheckConstraint`` without excluded attributes. Sends no request."""
+    model = type(obj)
+    if not any(isinstance(each, CheckConstraint) for each in model._meta.constraints):
+        return
+    stored = {each.attr_name: each for each in registry.attributes_of(model).values()}
+    for rule in check_constraints.rules_of(model):
+        attributes = [stored[name] for name in set(names_in(rule.condition)) if name in stored]
+        if {name for each in attributes for name in (each.name, each.field.name)} & set(exclude):
+            continue
+        try:
+            values = {each.attr_name: each.to_attribute_value(obj.__dict__.get(each.name)) for each in attributes}
+        except InvalidValue:
+            continue  # reported for the field
+        if not rule.is_met_by(values):
+            yield ValidationError(
+                rule.constraint.get_violation_error_message(), code=rule.constraint.violation_error_code
+            )
 
 
 def _at(fields: Any, *, only: str | None = None) -> Place:

@@ -18,10 +18,11 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes.references import ContentTypeAttribute, ReferenceAttribute
 from dynamo_single.orm.schema.bindings import ModelBinding, fact, shared
 from dynamo_single.orm.schema.fields.references import saving_manager_class
-from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.orm.schema.types import DynamoModel, ModelField
 from dynamo_single.table import names
 
 if TYPE_CHECKING:
+    from django.contrib.contenttypes.fields import GenericRelation
     from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13
 
     #: A model named by a string is unknown to a type checker, unless you pass it: ``Children["Person"]("Person")``.
@@ -182,19 +183,20 @@ class Referrers(Children):
 class GenericReferrers(Children):
     """The objects of a model that refer to an ``owner`` by a content type and an identifier: a ``GenericRelation``."""
 
-    def __init__(self, owner: Any, relation: Any) -> None:
+    def __init__(self, owner: type[DynamoModel], relation: GenericRelation) -> None:
         super().__init__(relation.remote_field.model, field=relation.object_id_field_name)
         self.owner = owner
         self.relation = relation
         self.name = relation.name
 
     @cached_property
-    def field(self) -> Any:
+    def field(self) -> ModelField:
         """The field of the identifier."""
-        return self.model._meta.get_field(self.relation.object_id_field_name)
+        found: ModelField = self.model._meta.get_field(self.relation.object_id_field_name)
+        return found
 
     @cached_property
-    def conditions(self) -> dict[str, Any]:
+    def conditions(self) -> dict[str, object]:
         """The content type of the owner."""
         kind = self.relation.get_content_type()
         attname = self.model._meta.get_field(self.relation.content_type_field_name).attname
@@ -212,7 +214,7 @@ class GenericReferrers(Children):
         return variables <= {self.field.attname, *self.conditions}
 
 
-def generic_relations(model: Any) -> list[Any]:
+def generic_relations(model: Any) -> list[GenericRelation]:
     """Return the generic relations of a model to models of its table."""
     relations = [field for field in model._meta.private_fields if hasattr(field, "object_id_field_name")]
     known = {each: each._options.alias for each in registry.all_models()}

@@ -164,7 +164,7 @@ class ContentTypeId(int):
         made.label = label
         return made
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type[ContentTypeId], tuple[str]]:
         return (ContentTypeId, (self.label,))
 
 
