@@ -1,9 +1,9 @@
 """This process's copy of a table's state, its lease on that state, and its presence item.
 
 A process that works on a table with migrations reads the state item every ``LEASE / 2`` seconds, and every 2 seconds
-while a migration is open: one strongly consistent GetItem. It reads nothing while it is idle. It writes its presence
-item once when it begins, once for each new revision, and deletes it at its end. Models of a table without migrations
-and shards share one GetItem every ``UNDIVIDED_REFRESH`` seconds, and such a process writes nothing. This module does
+while a migration is open: one strongly consistent GetItem. An idle process does not read. A process writes its
+presence item once when it begins, once for each new revision, and deletes it at its end. Models of a table without
+migrations and shards share one GetItem every ``UNDIVIDED_REFRESH`` seconds, without a presence item. This module does
 not depend on migrations' files or commands.
 """
 
@@ -203,7 +203,7 @@ def _has_said(table: Table, known: _Known, presence: Presence, state: TableState
     if before is None and _is_as_measured(table, state) and not _is_waited_for(table, state, served_at):
         return True  # its first response belongs to the next revision
     if before is not None:
-        # Requests no longer begin under the former revision; those in flight are counted.
+        # Requests no longer begin under the former revision; the process counts its requests in flight.
         before.close()
         known.older.append(before)
     return _say(presence, table, state, _under_way(known, state.revision))
@@ -328,7 +328,7 @@ def lease_now(table: Table) -> tuple[Lease | None, int]:
 
 
 def own_process(table: Table) -> str:
-    """Return the sort key of this process's presence item in a table; empty if it has none."""
+    """Return the sort key of this process's presence item in a table; an empty string without such an item."""
     known = _tables.get(table)
     return "" if known is None or known.presence is None else known.presence.key
 
@@ -403,7 +403,7 @@ def _warn(table: Table, layout: ModelLayout) -> None:
 
 @cache
 def has_migrations(app_label: str) -> bool:
-    """Return whether an app has migrations, including those of SQL models; ignore those of Django's apps."""
+    """Return whether an app has migrations, including migrations of SQL models; ignore Django's apps."""
     return bool(migration_names(app_label))
 
 

@@ -61,7 +61,7 @@ class Presence:
 
     @property
     def is_of_another_process(self) -> bool:
-        """Return whether this process was forked from the one that the item names."""
+        """Return whether this process was forked from the process that the item names."""
         return self.pid != os.getpid()
 
     def register(self, table: Table, *, is_blind: bool = False) -> None:

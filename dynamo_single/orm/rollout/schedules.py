@@ -15,8 +15,8 @@ from dynamo_single.orm.schema.layout import ModelLayout
 class Divided(Struct, frozen=True):
     """A sharded model, as declared now or in a migration: its label, its items, and their division.
 
-    ``attribute`` and ``at`` are physical names, ``sharding`` has those of the model; ``partition`` belongs to the
-    primary key.
+    ``attribute`` and ``at`` are physical names, and ``sharding`` contains the model's names; ``partition`` belongs to
+    the primary key.
     """
 
     label: str
@@ -90,7 +90,7 @@ def with_schedule(state: TableState, divided: Divided, schedule: Schedule) -> Ta
 
 
 def without_schedule(state: TableState, item_type: str) -> TableState:
-    """Return the state without the schedule of an item type; return the same state if it has none."""
+    """Return the state without the schedule of an item type; return the same state if it has no such schedule."""
     if item_type not in state.shards:
         return state
     return replace(state, shards={name: each for name, each in state.shards.items() if name != item_type})

@@ -128,9 +128,9 @@ def has_items(table: Table, divided: Divided) -> bool:
 
 
 def check_owner(table: Table) -> None:
-    """Raise ``ForeignTable`` if the table belongs to another project: one GetItem, and none without a name.
+    """Raise ``ForeignTable`` if the table belongs to another project: one GetItem if the project has a name.
 
-    A table without a mark is anybody's.
+    Any project can use a table without an owner.
     """
     if table.settings.owner:
         refuse_foreign(table.settings, run(state_of(table)))

@@ -403,10 +403,10 @@ def _path(model: type[DynamoModel], attribute: Attribute, steps: Iterable[str]) 
     return path
 
 
-# Changes that DynamoDB cannot make: the app computes them from the item that was read, and the write is conditional on
+# Changes that DynamoDB cannot make: the app computes them from the item that it read, and the write is conditional on
 # the operands.
 
-#: How often a change is computed again because another process changed its operands.
+#: The maximum number of attempts to compute a change while other processes change its operands.
 ATTEMPTS = 8
 
 

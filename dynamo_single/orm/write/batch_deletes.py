@@ -36,11 +36,11 @@ def has_plain_deletion(model: type[DynamoModel]) -> bool:
 
 
 async def delete_each(model: type[DynamoModel], pages: AsyncGenerator[Iterable[Any], None]) -> None:
-    """Delete the objects of some pages, which are read while others are deleted, up to eight requests in parallel.
+    """Delete the objects of some pages while it reads further pages, with up to eight requests in parallel.
 
-    One object is a DeleteItem. Raises ``BulkError``, which names what is deleted, or a single error.
+    A unit of one object sends a DeleteItem. Raises ``BulkError``, which names the deleted objects, or a single error.
     """
-    # Objects to which a migration has given other keys are not deleted by their former keys.
+    # The lease prevents deletions by former keys if a migration has changed the keys of objects.
     table, lease = get_table(model._options.alias), (await taken(model)).lease
 
     async def work(unit: Sequence[Any]) -> list[Outcome]:

@@ -1,8 +1,9 @@
 """Write many objects: each by itself, several in parallel, or packed into transactions.
 
-An object joins a transaction by the same function that writes it by itself. The first one is written alone, so that no
-others are started if writing is impossible. After a failure no more are started, and those in progress are completed. A
-cancelled operation keeps what it has written. This module does not depend on how an object is written.
+The same function writes an object by itself or adds it to a transaction. The first write is sent alone, so the
+operation does not start other writes if writing is impossible. After a failure it does not start new writes, and
+completes the writes in progress. A cancelled operation keeps finished writes. This module does not
+depend on how to write an object.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from dynamo_single.table.table import get_table, patience
 #: Writes one object, or adds it to a block; returns the number of written objects by model.
 ObjectWrite = Callable[[Any, Block | None], Flow[Mapping[str, int]]]
 
-#: Errors caused by another process: an object that is written by itself handles them.
+#: Errors that another process causes: the separate write of an object handles them.
 _RETRIED_ERRORS = (StaleObject, SourceChanged, MissingReference)
 
 

@@ -54,7 +54,7 @@ from dynamo_single.table.table import get_table
 
 T = TypeVar("T")
 
-#: How often an object is created or updated again because another process deleted or created it in the meantime.
+#: The maximum number of attempts to write an object while other processes delete or create it.
 ATTEMPTS = 3
 
 
@@ -102,12 +102,12 @@ class BulkCreate(Struct, frozen=True):
     #: The attributes to set on an existing object; ``None`` for the whole object.
     update_names: frozenset[str] | None = None
     progress: Progress | None = None
-    #: How many objects are written in one transaction at most; ``None`` for each by itself.
+    #: The maximum number of objects in a transaction; ``None`` writes each object separately.
     transaction_size: int | None = None
     written: set[int] = field(default_factory=set)
 
     async def create(self, objects: Sequence[DynamoModel], pending: Block | None) -> CreatedList[Any]:
-        """Create the objects; nothing is sent if one of them is wrong, or two of them cannot both be stored."""
+        """Create the objects. Raise an error before the first request for an invalid object or conflicting objects."""
         result = CreatedList(objects)
         new = await self._prepared(objects, pending)
         kept = self._distinct(new)
@@ -135,7 +135,7 @@ class BulkCreate(Struct, frozen=True):
         return self.ignore and isinstance(error, AlreadyExists | UniqueViolation)
 
     async def _prepared(self, objects: Sequence[DynamoModel], pending: Block | None) -> list[_NewObject]:
-        """Return the objects with their items; what a hundred of them copy is read together, and then dropped."""
+        """Return the objects with their items; read the sources of their copies for a hundred objects at a time."""
         for obj in objects:
             if not isinstance(obj, self.model._meta.concrete_model):
                 raise TypeError(

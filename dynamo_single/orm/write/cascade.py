@@ -42,17 +42,17 @@ from dynamo_single.table.table import get_table
 #: The number of parents in one query of their children: DynamoDB compares with up to 100 values (AWS API reference,
 #: Query).
 PARENTS_AT_ONCE = 100
-#: How often objects are read and written again if other processes change them in the meantime.
+#: The maximum number of attempts if other processes change the objects in the meantime.
 ATTEMPTS = 3
-#: For how many seconds an incomplete index is waited for before it is read again.
+#: The seconds before the app reads an incomplete index again.
 PAUSE = 0.2
 
 
 class Operation(Struct, frozen=True):
     """The scope of a deletion or a restoration: which references it follows, and which of their objects it includes.
 
-    ``follow`` returns the references to a model that are followed, ``queries`` the queries of one of them. ``protects``
-    returns whether an object with a protected reference prevents the deletion.
+    ``follow`` returns the references to a model that the operation follows, and ``queries`` the queries of such a
+    reference. ``protects`` returns whether an object with a protected reference prevents the deletion.
     """
 
     follow: Callable[[type[DynamoModel]], tuple[Children, ...]]
