@@ -30,6 +30,7 @@ def main() -> None:
         schema.recreate(get_table(alias))
     with capture_requests() as sent:
         call_command("migrate", verbosity=0)
+        call_command("dynamo_sample", verbosity=0)
         user = get_user_model()._default_manager.create_superuser("admin", "admin@example.com", "secret")
         client = Client()
         client.force_login(user)

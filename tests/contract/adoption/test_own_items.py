@@ -17,7 +17,7 @@ from tests import children
 
 ROOT = Path(__file__).resolve().parents[3]
 #: The app's own models. A session of an earlier version is read, but never written.
-OWN_MODELS = {"AdminJob", "AdminLogEntry", "HashedSession"}
+OWN_MODELS = {"AdminJob", "AdminLogEntry", "HashedSession", "TableSample"}
 FORMER = {"Session"}
 
 
