@@ -90,7 +90,10 @@ class _Key(Struct, frozen=True):
     def literals_in(self, texts: Mapping[str, str]) -> int | None:
         """Return how many literal characters fit; ``None`` if a key attribute does not fit."""
         partition, sort = map(texts.get, self.names)
-        if partition is None or not self.partition.matches(split_partition(partition)[0]):
+        # Most keys of a table begin with another literal, and only comparing it is cheap.
+        if partition is None or not partition.startswith(self.partition.pattern.literals[0]):
+            return None
+        if not self.partition.matches(split_partition(partition)[0]):
             return None
         literals = sum(map(len, self.partition.pattern.literals))
         if sort is None:
