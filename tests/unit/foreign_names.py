@@ -33,6 +33,7 @@ DOCUMENTED_MODULES = {
         "django.contrib.auth.tokens",
         "django.dispatch",
         "django.contrib.auth.validators",
+        "django.contrib.contenttypes.fields",
         "django.contrib.contenttypes.models",
     ),
     *("django.core", "django.core.cache", "django.core.checks"),

@@ -168,6 +168,8 @@ DJANGO = {
     ),
     "IncorrectLookupParameters": "django.contrib.admin.options.IncorrectLookupParameters",
     "IS_POPUP_VAR": "django.contrib.admin.options.IS_POPUP_VAR",
+    "TO_FIELD_VAR": "django.contrib.admin.options.TO_FIELD_VAR",
+    "ERROR_FLAG": "django.contrib.admin.views.main.ERROR_FLAG",
     "AdminSite._registry": "django.contrib.admin.site._registry",
     "all_sites": "django.contrib.admin.sites.all_sites",
     "ACTION_FLAG_CHOICES": "django.contrib.admin.models.ACTION_FLAG_CHOICES",

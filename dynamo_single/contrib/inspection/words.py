@@ -98,7 +98,10 @@ class Vocabulary:
         """Return whether a word belongs to the design: all its parts are in names of the table, or are common nouns."""
         if text not in self._known:
             found = names.words([text])
-            self._known[text] = bool(found) and all(word in self._related or is_common(word) for word in found)
+            # "a" is a constant by itself, but "aA" may be any identifier.
+            self._known[text] = bool(found) and all(
+                word in self._related or (is_common(word) and (len(word) > 1 or len(found) == 1)) for word in found
+            )
         return self._known[text]
 
     def is_mentioned(self, text: str) -> bool:

@@ -192,7 +192,8 @@ class Model(AsyncMethods, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, me
         meta: Any = cls._meta
         fields = meta.concrete_fields
         # Lists, since a generator is entered again for each field.
-        generic = [field.name for field in meta.private_fields if not field.is_relation or field.many_to_one]
+        private = meta.private_fields
+        generic = [field.name for field in private if not field.is_relation or field.many_to_one] if private else ()
         return {"pk", *[f.name for f in fields], *[f.attname for f in fields], *meta._property_names, *generic}
 
     @classmethod

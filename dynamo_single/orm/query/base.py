@@ -31,7 +31,7 @@ from dynamo_single.orm.where.arguments import (
     check_lists,
     check_nesting,
     django_errors_translated,
-    names_relation,
+    may_read_others,
     with_sorted_members,
 )
 from dynamo_single.table.flow import call_sync, collect, is_run, iterate_pages, run
@@ -147,7 +147,9 @@ class PlannedQuerySet(StatefulQuerySet[M]):
             kwargs = dict(map(with_sorted_members, kwargs.items()))
         if self._asked.computation is not None and computation.names_computed(self._asked.computation, conditions):
             interpreted.enter(self)
-        if subqueries.has_subquery(conditions) or self._leads_on(conditions):
+        if may_read_others(self.model, conditions) and (
+            subqueries.has_subquery(conditions) or filters.leads_on(self.model, conditions)
+        ):
             self._ask_later(negate, models.Q(*args, **kwargs))
             return
         with django_errors_translated(self.model, *conditions):
@@ -161,7 +163,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
 
     def _leads_on(self, conditions: Sequence[object]) -> bool:
         """Return whether a condition names an attribute of a related object."""
-        return names_relation(self.model, conditions) and filters.leads_on(self.model, conditions)
+        return may_read_others(self.model, conditions) and filters.leads_on(self.model, conditions)
 
     def _add_as_django(self, condition: models.Q) -> None:
         """Add a condition to Django's own query, which follows relations by joins."""

@@ -74,16 +74,18 @@ def raise_unknown(model: type[DynamoModel], error: FieldError) -> NoReturn:
 _OF_KEYS = ("", "exact", "in", "isnull", "pk")
 
 
-def names_relation(model: type[DynamoModel], conditions: Iterable[object]) -> bool:
-    """Return whether a condition may be about a related object: its name is not that of an attribute alone."""
+def may_read_others(model: type[DynamoModel], conditions: Iterable[object]) -> bool:
+    """Return whether a condition may read other objects first: it names more than an attribute, or has a queryset."""
     for condition in conditions:
         if isinstance(condition, Q):
-            if names_relation(model, condition.children):
+            if may_read_others(model, condition.children):
                 return True
         elif isinstance(condition, tuple) and len(condition) == 2:
             first, _, rest = str(condition[0]).partition("__")
             plain, references = _own_names(model)
-            if first not in plain and (first not in references or rest not in _OF_KEYS):
+            if hasattr(condition[1], "_asked") or (
+                first not in plain and (first not in references or rest not in _OF_KEYS)
+            ):
                 return True
     return False
 

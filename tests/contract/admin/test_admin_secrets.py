@@ -60,7 +60,13 @@ def test_every_secret_has_a_value() -> None:
     assert {*VALUES, *FOLLOWING} == secrecy.secrets_of(Safe)
     kinds = {type(each) for each in registry.attributes_of(Safe).values()}
     kept = {models.CounterAttribute, models.VersionAttribute, models.AuthorAttribute, models.TTLAttribute}
-    others = {models.OneToOneAttribute, models.FileAttribute, models.ImageAttribute, models.IdAttribute}
+    others = {
+        models.OneToOneAttribute,
+        models.FileAttribute,
+        models.ImageAttribute,
+        models.IdAttribute,
+        models.ContentTypeAttribute,
+    }
     offered = {each for each in vars(models).values() if isinstance(each, type) and issubclass(each, models.Attribute)}
     assert offered - kinds - kept - others == {models.Attribute, models.CopiedAttribute}  # which a lock has
 

@@ -370,7 +370,7 @@ def test_adoption_names_the_version_to_give(tmp_path: Path, table: Table) -> Non
         new(app)
         put(table, "b", "", first={"S": "Ada"}, last={"S": "B"}, schemaVersion={"N": "2"})
         app.make()
-        with pytest.raises(CommandError, match="give AddModel schema_version=2"):
+        with pytest.raises(CommandError, match="pass schema_version=2 to AddModel"):
             app.migrate("--fake-initial")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dynamo_single.contrib.inspection.keys import text_of
@@ -85,6 +85,7 @@ def test_index_keys_are_rebuilt(table: list[dict[str, object]], template: list[s
 
 
 @given(st.lists(st.tuples(LABELS, st.lists(VALUES, min_size=1, max_size=6, unique=True)), min_size=1, max_size=5))
+@example([("USER", ["#aA"])])
 @settings(max_examples=examples(40, 1000), deadline=None)
 def test_no_drawn_value_becomes_a_literal(kinds: list[tuple[str, list[str]]]) -> None:
     """The literals of the templates are labels or words of the app, and never values."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib.auth.backends import ModelBackend
+from django.contrib.contenttypes import models as contenttypes
 
-from dynamo_single.admin import content_types
 from dynamo_single.permissions import StoredPermissions, permissions_of
 
 
@@ -22,7 +22,8 @@ class ContentTypes:
     def get_for_model(self, model: Any, for_concrete_model: bool = True) -> Any:
         """A type that is stored nowhere."""
         itself = model if isinstance(model, type) else type(model)
-        return content_types.unsaved_content_type(model._meta.concrete_model if for_concrete_model else itself)
+        options = (model._meta.concrete_model if for_concrete_model else itself)._meta
+        return contenttypes.ContentType(app_label=options.app_label, model=options.model_name)
 
     def clear_cache(self) -> None:
         """Nothing: none are kept."""
