@@ -100,7 +100,8 @@ class Vocabulary:
             found = names.words([text])
             # "a" is a constant by itself, but "aA" may be any identifier.
             self._known[text] = bool(found) and all(
-                word in self._related or (is_common(word) and (len(word) > 1 or len(found) == 1)) for word in found
+                word in self._related or (is_common(word) and (len(word) > 1 or word == text.casefold()))
+                for word in found
             )
         return self._known[text]
 
