@@ -12,7 +12,7 @@ from typing import Any
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
-from django.db.models import DO_NOTHING, Field
+from django.db.models import DO_NOTHING, CheckConstraint, Field
 from django.db.models.base import ModelBase
 from pynamodb.attributes import Attribute as PynamoDBAttribute
 
@@ -288,7 +288,8 @@ def _check_stored(model: type[DynamoModel]) -> Iterator[Error]:
         # With an automatic id, E003 reports the actual mistake.
         if not isinstance(field, DynamoField | ManyToMany) and not field.auto_created:
             yield _not_stored(model, field)
-    ours = {id(attribute) for attribute in (*registry.attributes_of(model).values(), *Model._attributes.values())}
+    own = (*registry.attributes_of(model).values(), *Model._attributes.values(), *model._meta.private_fields)
+    ours = {id(attribute) for attribute in own}
     for owner in model.__mro__:
         for name, value in vars(owner).items():
             if not isinstance(value, PynamoDBAttribute | Field) or getattr(model, name, None) is not value:
@@ -371,7 +372,8 @@ def _check_unique(model: type[DynamoModel]) -> Iterator[Error]:
     with suppress(ValueError):  # as above; a rule of several attributes examines each of them
         try:
             unique_rules.rules_of(model)
-            check_constraints.rules_of(model)
+            if any(isinstance(each, CheckConstraint) for each in model._meta.constraints):
+                check_constraints.rules_of(model)
         except ConfigurationError as error:
             yield _error(model, "E009", str(error))
 

@@ -44,9 +44,10 @@ async def _followed(
 ) -> list[tuple[Any, ...]]:
     """Return rows with the values at the ends of paths instead of the references."""
     fields: Any = {field.attname: field for field in model._meta.concrete_fields}
+    known: referenced.Known = {}
     values = {
         number: await referenced.values_of(
-            fields[columns.attributes[number]].related_model, path, (row[number] for row in found)
+            fields[columns.attributes[number]].related_model, path, (row[number] for row in found), known
         )
         for number, path in columns.paths.items()
     }

@@ -16,20 +16,28 @@ from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where.paths import reference_of
 from dynamo_single.table.flow import call_sync
 
+#: The objects that were read for several paths of one result, by model and ``pk``; ``None`` for a missing one.
+Known = dict[type[DynamoModel], dict[Any, Any]]
 
-async def values_of(model: type[DynamoModel], path: str, keys: Iterable[Any]) -> dict[Any, Any]:
+
+async def values_of(model: type[DynamoModel], path: str, keys: Iterable[Any], known: Known) -> dict[Any, Any]:
     """Return the values at a path from objects of a model, by the ``pk`` of these.
 
-    Sends a BatchGetItem for each hundred objects of each reference. Objects that are missing have no value.
+    Sends a BatchGetItem for each hundred objects that are not in ``known``, and adds them to it. Objects that are
+    missing have no value.
     """
     wanted = list(dict.fromkeys(key for key in keys if key is not None))
     manager: Any = model._base_manager
-    objects: dict[Any, Any] = await call_sync(partial(manager.in_bulk, wanted)) if wanted else {}
+    held = known.setdefault(model, {})
+    absent = [key for key in wanted if key not in held]
+    if absent:
+        held |= dict.fromkeys(absent) | await call_sync(partial(manager.in_bulk, absent))
+    objects = {key: held[key] for key in wanted if held[key] is not None}
     found = reference_of(model, path)
     if found is not None:
         field, rest = found
         behind = {pk: getattr(obj, field.attname) for pk, obj in objects.items()}
-        values = await values_of(field.related_model, rest, behind.values())
+        values = await values_of(field.related_model, rest, behind.values(), known)
         return {pk: values.get(key) for pk, key in behind.items()}
     place = place_of(model, path)
     if place is not None:

@@ -184,6 +184,7 @@ async def value_readers(
     For a reference, one BatchGetItem for each hundred objects is sent.
     """
     found: dict[str, Callable[[Item], Any]] = {}
+    known: referenced.Known = {}
     for sort in ordering:
         reference = None if place_of(model, sort.attribute) is not None else reference_of(model, sort.attribute)
         if reference is None:
@@ -191,7 +192,7 @@ async def value_readers(
             continue
         field, rest = reference
         key_of = value_reader(model, field.attname)
-        values = await referenced.values_of(field.related_model, rest, map(key_of, items))
+        values = await referenced.values_of(field.related_model, rest, map(key_of, items), known)
         found[sort.attribute] = partial(_value, values, key_of)
     return found
 

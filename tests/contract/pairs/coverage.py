@@ -13,6 +13,7 @@ from dynamo_single.orm.model.metaclass import OWN_OPTIONS
 WITHOUT_ROW = {
     "Attribute": "the base of all of them",
     "Upgrade": "nothing calls it any more: `E023` reports it",
+    "ContentTypeAttribute": "a `ReferenceAttribute` to `ContentType`, whose objects are computed",
     "Attribute.blank": "forms only",
     "Attribute.editable": "forms only",
     "Attribute.error_messages": "forms only",
