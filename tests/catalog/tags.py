@@ -10,7 +10,7 @@ from django.contrib.contenttypes.models import ContentType
 from dynamo_single import models
 
 
-class Tag(models.Model):
+class Sticker(models.Model):
     """A word about an object of any model."""
 
     tag_id = models.IdAttribute()
@@ -32,7 +32,7 @@ class Animal(models.Model):
 
     animal_id = models.IdAttribute()
     name = models.UnicodeAttribute()
-    tags: Any = GenericRelation(Tag)
+    tags: Any = GenericRelation(Sticker)
 
     class Keys:
         primary = models.Key("ANIMAL#{animal_id}", "#METADATA")
