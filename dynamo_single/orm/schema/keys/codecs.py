@@ -312,6 +312,7 @@ _EXAMPLES: dict[str, object] = {
     "timestamp": clock.EPOCH,
     "duration": timedelta(1),
     "uuid": UUID(int=1),
+    "label": "app.model",
 }
 
 
