@@ -10,7 +10,7 @@ from django.contrib.contenttypes.models import ContentType
 from dynamo_single import models
 
 
-class Sticker(models.Model):
+class Emblem(models.Model):
     """A word about an object of any model."""
 
     tag_id = models.IdAttribute()
@@ -32,7 +32,7 @@ class Animal(models.Model):
 
     animal_id = models.IdAttribute()
     name = models.UnicodeAttribute()
-    tags: Any = GenericRelation(Sticker)
+    tags: Any = GenericRelation(Emblem)
 
     class Keys:
         primary = models.Key("ANIMAL#{animal_id}", "#METADATA")

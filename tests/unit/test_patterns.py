@@ -32,7 +32,7 @@ VALUES: dict[str, tuple[Any, Any]] = {
     "timestamp": (NOW, NOW + timedelta(1)),
     "duration": (timedelta(1), timedelta(2)),
     "uuid": (UUID(int=1), UUID(int=2)),
-    "label": ("catalog.mineral", "catalog.sticker"),
+    "label": ("catalog.mineral", "catalog.emblem"),
 }
 MODELS = [model for model in registry.all_models() if model._options.alias == "default"]
 

@@ -18,7 +18,7 @@ from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import get_table
 from dynamo_single.testing import assert_requests
-from tests.catalog.tags import Animal, Mineral, Sticker
+from tests.catalog.tags import Animal, Mineral, Emblem
 from tests.unit.declaring import declare, forgotten
 
 pytestmark = pytest.mark.usefixtures("table")
@@ -29,8 +29,8 @@ def lion() -> Animal:
     """An animal with two tags; a mineral with the same pk has one."""
     made = Animal.objects.create(animal_id="a", name="Lion")
     for word in ("fatty", "yellow"):
-        Sticker.objects.create(tag_id=word, word=word, content_object=made)
-    Sticker.objects.create(
+        Emblem.objects.create(tag_id=word, word=word, content_object=made)
+    Emblem.objects.create(
         tag_id="hard", word="hard", content_object=Mineral.objects.create(mineral_id="a", name="Quartz")
     )
     return made
@@ -52,7 +52,7 @@ def test_item_stores_label(lion: Animal) -> None:
 
 
 def test_object_is_read_by_key(lion: Animal) -> None:
-    tag = Sticker.objects.get(pk="yellow")
+    tag = Emblem.objects.get(pk="yellow")
     with assert_requests(["GetItem"]):
         assert tag.content_object == lion
     assert tag.content_type == ContentType.objects.get_for_model(Animal)
@@ -67,18 +67,18 @@ def test_relation_reads_one_query(lion: Animal) -> None:
 
 def test_relation_creates_and_changes_objects(lion: Animal) -> None:
     made = lion.tags.create(tag_id="big", word="big")
-    lion.tags.add(Sticker.objects.get(pk="hard"))
+    lion.tags.add(Emblem.objects.get(pk="hard"))
     assert (made.content_object, words(lion.tags.all())) == (lion, ["big", "fatty", "hard", "yellow"])
-    lion.tags.remove(Sticker.objects.get(pk="big"))
+    lion.tags.remove(Emblem.objects.get(pk="big"))
     assert words(lion.tags.all()) == ["fatty", "hard", "yellow"]
-    lion.tags.set([Sticker.objects.get(pk="hard")])
-    assert words(Sticker.objects.filter(pk__in=["big", "fatty", "hard", "yellow"])) == ["hard"]
+    lion.tags.set([Emblem.objects.get(pk="hard")])
+    assert words(Emblem.objects.filter(pk__in=["big", "fatty", "hard", "yellow"])) == ["hard"]
     lion.tags.clear()
     assert words(lion.tags.all()) == []
 
 
 def test_prefetch_reads_objects_of_each_model(lion: Animal) -> None:
-    tags = Sticker.objects.filter(pk__in=["yellow", "fatty", "hard"]).prefetch_related("content_object")
+    tags = Emblem.objects.filter(pk__in=["yellow", "fatty", "hard"]).prefetch_related("content_object")
     with assert_requests(["BatchGetItem", "GetItem", "GetItem"]):
         assert {each.word: each.content_object.name for each in tags} == {
             "fatty": "Lion",
@@ -97,19 +97,19 @@ def test_prefetch_reads_relation(lion: Animal) -> None:
 def test_deletion_cascades_to_own_objects(lion: Animal, delete: Any) -> None:
     """The mineral with the same identifier keeps its own."""
     delete(lion)
-    assert words(Sticker.objects.filter(pk__in=["yellow", "fatty", "hard"])) == ["hard"]
+    assert words(Emblem.objects.filter(pk__in=["yellow", "fatty", "hard"])) == ["hard"]
 
 
 def test_pynamodb_deletion_is_refused(lion: Animal) -> None:
-    with pytest.raises(NotSupported, match=r"catalog\.Sticker\.object_id"), Animal.batch_write() as batch:
+    with pytest.raises(NotSupported, match=r"catalog\.Emblem\.object_id"), Animal.batch_write() as batch:
         batch.delete(lion)
 
 
 def test_uninstalled_model_keeps_its_label(lion: Animal) -> None:
     """A change of the object does not lose it, and it has no content type."""
-    Sticker.objects.create(tag_id="t", word="old", content_type_id="gone.model", object_id="x")
-    tag = Sticker.objects.get(pk="t")
-    Sticker(tag_id="u", word="copied", content_type_id=tag.content_type_id, object_id="x").save()
+    Emblem.objects.create(tag_id="t", word="old", content_type_id="gone.model", object_id="x")
+    tag = Emblem.objects.get(pk="t")
+    Emblem(tag_id="u", word="copied", content_type_id=tag.content_type_id, object_id="x").save()
     assert stored("u")["content_type_id"] == {"S": "gone.model"}
     with pytest.raises(ContentType.DoesNotExist):
         assert tag.content_object
@@ -117,7 +117,7 @@ def test_uninstalled_model_keeps_its_label(lion: Animal) -> None:
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda tag: pickle.loads(pickle.dumps(tag))])
 def test_copied_object_can_be_saved(lion: Animal, duplicate: Any) -> None:
-    found = duplicate(Sticker.objects.get(pk="yellow"))
+    found = duplicate(Emblem.objects.get(pk="yellow"))
     found.word = "golden"
     found.save()
     assert words(lion.tags.all()) == ["fatty", "golden"]
@@ -126,13 +126,13 @@ def test_copied_object_can_be_saved(lion: Animal, duplicate: Any) -> None:
 @pytest.mark.parametrize("value", [5, "nothing", 1.5])
 def test_unknown_content_type_is_refused(lion: Animal, value: Any) -> None:
     with pytest.raises(InvalidValue, match="content_type_id takes a content type"):
-        Sticker.objects.create(word="x", content_type_id=value, object_id="x")
+        Emblem.objects.create(word="x", content_type_id=value, object_id="x")
 
 
 def test_fixture_restores_objects(lion: Animal) -> None:
-    text = serializers.serialize("json", Sticker.objects.filter(pk="yellow"), use_natural_foreign_keys=True)
+    text = serializers.serialize("json", Emblem.objects.filter(pk="yellow"), use_natural_foreign_keys=True)
     assert '["catalog", "animal"]' in text
-    Sticker.objects.filter(pk="yellow").delete()
+    Emblem.objects.filter(pk="yellow").delete()
     for each in serializers.deserialize("json", text):
         each.save()
     assert words(lion.tags.all()) == ["fatty", "yellow"]
@@ -140,7 +140,7 @@ def test_fixture_restores_objects(lion: Animal) -> None:
 
 def test_form_chooses_content_type(lion: Animal) -> None:
     kind = ContentType.objects.get_for_model(Mineral)
-    form = modelform_factory(Sticker, fields=["word", "content_type", "object_id"])(
+    form = modelform_factory(Emblem, fields=["word", "content_type", "object_id"])(
         {"word": "sharp", "content_type": str(kind.pk), "object_id": "a"}
     )
     assert form.is_valid(), form.errors

@@ -47,7 +47,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "timestamp": moments,
     "duration": st.sampled_from([timedelta(0), timedelta(hours=-1.5), timedelta(days=12, microseconds=34)]),
     "uuid": st.sampled_from([UUID(int=0), UUID(int=2**128 - 1)]),
-    "label": st.sampled_from(["catalog.mineral", "catalog.sticker"]),  # of content types, which only real models have
+    "label": st.sampled_from(["catalog.mineral", "catalog.emblem"]),  # of content types, which only real models have
 }
 
 
