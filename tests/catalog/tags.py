@@ -20,8 +20,8 @@ class Emblem(models.Model):
     content_object = GenericForeignKey()
 
     class Keys:
-        primary = models.Key("TAG#{tag_id}", "#METADATA")
-        by_object = models.IndexKey("gs1", "TAG#{content_type_id}#{object_id}", "{word}#{tag_id}")
+        primary = models.Key("EMBLEM#{tag_id}", "#METADATA")
+        by_object = models.IndexKey("gs1", "EMBLEM#{content_type_id}#{object_id}", "{word}#{tag_id}")
 
     class Meta:
         app_label = "catalog"

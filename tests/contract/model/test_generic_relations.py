@@ -18,7 +18,7 @@ from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import get_table
 from dynamo_single.testing import assert_requests
-from tests.catalog.tags import Animal, Mineral, Emblem
+from tests.catalog.tags import Animal, Emblem, Mineral
 from tests.unit.declaring import declare, forgotten
 
 pytestmark = pytest.mark.usefixtures("table")
@@ -41,14 +41,14 @@ def words(found: Any) -> list[str]:
 
 
 def stored(pk: str) -> Any:
-    key = {"pk": {"S": f"TAG#{pk}"}, "sk": {"S": "#METADATA"}}
+    key = {"pk": {"S": f"EMBLEM#{pk}"}, "sk": {"S": "#METADATA"}}
     return get_table().send(Request("GetItem", {"Key": key}))["Item"]
 
 
 def test_item_stores_label(lion: Animal) -> None:
     item = stored("yellow")
     assert item["content_type_id"] == {"S": "catalog.animal"}
-    assert "TAG#catalog.animal#a" in [value.get("S") for value in item.values()]
+    assert "EMBLEM#catalog.animal#a" in [value.get("S") for value in item.values()]
 
 
 def test_object_is_read_by_key(lion: Animal) -> None:
