@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 import pytest
 from _pytest.runner import runtestprotocol
+from django.conf import settings as project_settings
 from django.contrib.admin.sites import AdminSite, all_sites
 from django.urls import resolvers
 from hypothesis import HealthCheck, settings
@@ -177,10 +178,16 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def sites_of_one_module() -> Iterator[None]:
-    """What a module's tests make of sites is not the next one's."""
+def state_of_one_module() -> Iterator[None]:
+    """What a module's tests make of sites and settings is not the next one's.
+
+    Settings that are restored in another order than they were changed in leave a table behind, whose errors would
+    appear in tests of another module.
+    """
+    declared = set(project_settings.DYNAMO_SINGLE)
     yield
     forget_sites()
+    assert set(project_settings.DYNAMO_SINGLE) == declared, "A test of this module left the settings of a table behind."
 
 
 def pytest_collection_finish() -> None:

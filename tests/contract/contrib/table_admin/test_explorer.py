@@ -313,8 +313,9 @@ def test_downloads_leave_hidden_models_out(staff: Any, people: Any) -> None:
 # tables with names of their own
 
 
-def test_adopted_tables_show_their_own_names(table: Table, registered: Registering) -> None:
-    """The names of keys, of the type and of the index, and numbers as such; a number is also asked for as one."""
+@pytest.fixture
+def stops(table: Table) -> Iterator[Any]:
+    """A model in an adopted table. The table is declared before a site is, and for longer."""
     shape = {
         "PARTITION_KEY": "PK",
         "SORT_KEY": "Number:N",
@@ -324,7 +325,7 @@ def test_adopted_tables_show_their_own_names(table: Table, registered: Registeri
     }
     with adopted_table(**shape) as alias, forgotten():
         setup_table(alias)
-        model = declare(
+        yield declare(
             "Stop",
             ("LINE#{line}", "{number}"),
             {"by_town": models.IndexKey("gs1", "{town}", "{number}")},
@@ -333,20 +334,24 @@ def test_adopted_tables_show_their_own_names(table: Table, registered: Registeri
             number=models.IntegerAttribute(attr_name="Number"),
             town=models.UnicodeAttribute(attr_name="Town"),
         )
-        for number in (5, -7, 12):
-            model.objects.create(line="a", number=number, town="Ghent")
-        pages = registered(model)
-        shown = opened(pages, ["Query"], alias=alias, pk="LINE#a", sort="0", op="gt")
-        assert sorts(shown) == ["5", "12"]
-        item = pages.client.get(shown.context["rows"][0].url)
-        stored = json.loads(item.context["item"].text)
-        assert {"PK": {"S": "LINE#a"}, "Number": {"N": "5"}, "Town": {"S": "Ghent"}}.items() <= stored.items()
-        assert not stored.keys() & {"pk", "sk", "gs1pk", "gs1sk", "itemType"}
-        assert "ByTown" in text_of(item)
-        url, parts = item.context["keys"][1][3:]
-        assert [part[:2] for part in parts] == [("Town", "Ghent"), ("Number", "5")]
-        assert sorts(pages.client.get(url)) == ["-7", "5", "12"]
-        assert opened(pages, [], alias=alias, pk="LINE#a", sort="five").status_code == 400
+
+
+def test_adopted_tables_show_their_own_names(stops: Any, registered: Registering) -> None:
+    """The names of keys, of the type and of the index, and numbers as such; a number is also asked for as one."""
+    for number in (5, -7, 12):
+        stops.objects.create(line="a", number=number, town="Ghent")
+    pages = registered(stops)
+    shown = opened(pages, ["Query"], alias=ADOPTED, pk="LINE#a", sort="0", op="gt")
+    assert sorts(shown) == ["5", "12"]
+    item = pages.client.get(shown.context["rows"][0].url)
+    stored = json.loads(item.context["item"].text)
+    assert {"PK": {"S": "LINE#a"}, "Number": {"N": "5"}, "Town": {"S": "Ghent"}}.items() <= stored.items()
+    assert not stored.keys() & {"pk", "sk", "gs1pk", "gs1sk", "itemType"}
+    assert "ByTown" in text_of(item)
+    url, parts = item.context["keys"][1][3:]
+    assert [part[:2] for part in parts] == [("Town", "Ghent"), ("Number", "5")]
+    assert sorts(pages.client.get(url)) == ["-7", "5", "12"]
+    assert opened(pages, [], alias=ADOPTED, pk="LINE#a", sort="five").status_code == 400
 
 
 # hostile addresses
