@@ -66,3 +66,46 @@ def test_backfilled_key_equals_key_of_new_object(app: History, shaped: Table, ke
         name: value for name, value in new.items() if name not in own
     }
     assert {"GSI1SK", "RANK"} & old.keys()
+
+
+# renamed attributes of keys
+
+
+def renaming(
+    app: History, old: dict[str, Any], new: dict[str, Any], *, answers: tuple[str, ...] = (), **declared: Any
+) -> Any:
+    """Store an object with one attribute, rename the attribute, and return the model of the new name."""
+    Shop = app.model(options={"table": ADOPTED}, **old, **declared.get("before", {}))
+    app.make()
+    app.migrate()
+    Shop.objects.create(shop_id="s1", **{next(iter(old)): "A name!"})
+    Shop = app.model(options={"table": ADOPTED}, **new, **declared.get("after", {}))
+    app.make(answers=answers)
+    app.migrate()
+    return Shop
+
+
+def test_renamed_attribute_of_a_raw_index_key_keeps_its_items(app: History, shaped: Table) -> None:
+    def by(name: str) -> dict[str, Any]:
+        return {"keys": {"found": models.IndexKey("gs1", "SHOPS", f"{{{name}}}")}}
+
+    old, new = {"name": models.UnicodeAttribute()}, {"title": models.UnicodeAttribute()}
+    Shop = renaming(app, old, new, answers=("y",), before=by("name"), after=by("title"))
+
+    assert [each.shop_id for each in Shop.objects.filter(title="A name!")] == ["s1"]
+    assert ("title" in raw(shaped)[0], "name" in raw(shaped)[0]) == (True, False)
+
+
+def test_renamed_attribute_that_is_a_key_keeps_its_items(app: History, shaped: Table) -> None:
+    """The stored name is the table's key, so that the rename is one of Python's only."""
+
+    def stored() -> Any:
+        return models.UnicodeAttribute(attr_name="GSI1SK")
+
+    def by(name: str) -> dict[str, Any]:
+        return {"keys": {"found": models.IndexKey("gs1", "SHOPS", f"{{{name}}}")}}
+
+    Shop = renaming(app, {"name": stored()}, {"title": stored()}, before=by("name"), after=by("title"))
+
+    assert [each.shop_id for each in Shop.objects.filter(title="A name!")] == ["s1"]
+    assert raw(shaped)[0]["GSI1SK"] == {"S": "A name!"}

@@ -13,7 +13,7 @@ from pynamodb.exceptions import DeleteError, PutError
 from pynamodb.models import Model as PynamoDBModel
 
 from dynamo_single import models
-from dynamo_single.exceptions import StaleObject
+from dynamo_single.exceptions import AlreadyExists, StaleObject
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.table import Request, Table
 from dynamo_single.table.flow import run
@@ -69,6 +69,11 @@ def theirs(adopted: Table) -> Any:
 def key(name: str) -> tuple[str, str]:
     """The key of a thread."""
     return f"THREAD#{name}", "#THREAD"
+
+
+def by_key(table: Table) -> dict[str, Any]:
+    """The stored items by their partition key."""
+    return {item["pk"]["S"]: item for item in raw(table)}
 
 
 def test_each_program_reads_the_others_version(ours: Any, theirs: Any) -> None:
@@ -148,6 +153,53 @@ def test_their_save_removes_attributes_of_ours(ours: Any, theirs: Any, adopted: 
     theirs.get(*key("a")).save()
 
     assert "more" not in raw(adopted)[0]
+
+
+# moving
+
+
+def test_other_program_reads_moved_object(ours: Any, theirs: Any) -> None:
+    thread = ours.objects.create(name="a", views=3)
+
+    thread.move(name="b")
+
+    found = theirs.get(*key("b"))
+    assert (found.name, found.views, found.version) == ("b", 3, thread.version)
+
+
+def test_move_of_an_outdated_object_is_refused(ours: Any, theirs: Any, adopted: Table) -> None:
+    thread = ours.objects.create(name="a")
+    theirs.get(*key("a")).save()
+    before = raw(adopted)
+
+    with pytest.raises(StaleObject):
+        thread.move(name="b")
+
+    assert raw(adopted) == before
+
+
+def test_their_outdated_save_after_a_move_is_refused(ours: Any, theirs: Any, adopted: Table) -> None:
+    """Without the version PynamoDB would store the old item again, beside the moved one."""
+    thread = ours.objects.create(name="a")
+    found = theirs.get(*key("a"))
+    thread.move(name="b")
+    moved = raw(adopted)
+
+    with pytest.raises(PutError, match="ConditionalCheckFailed"):
+        found.save()
+
+    assert raw(adopted) == moved
+
+
+def test_move_does_not_replace_an_object_of_others(ours: Any, theirs: Any, adopted: Table) -> None:
+    theirs(*key("b"), name="b", views=9).save()
+    thread = ours.objects.create(name="a")
+    before = by_key(adopted)
+
+    with pytest.raises(AlreadyExists):
+        thread.move(name="b")
+
+    assert by_key(adopted) == before
 
 
 # migrations
