@@ -1,7 +1,6 @@
 """What the developers of a shop ask in its first month, as they write it for Django, and how each is answered.
 
-A query is answered as it is written; or after ``allow_in_memory()``; or it is refused, and ``REFUSED`` has the row of
-the same refusal whose way out is followed.
+A query is answered as it is written, or after ``allow_in_memory()``.
 """
 
 from __future__ import annotations
@@ -128,8 +127,6 @@ QUERIES: dict[str, Ask] = {
     "a product's tags": lambda m: sorted(each.name for each in m.Product.get(pk="p2").tags.all()),
 }
 
-#: The queries that are refused, and the row whose way out is followed for the same refusal.
-REFUSED = {}
 #: The queries that are answered after ``allow_in_memory()`` alone.
 IN_MEMORY = {
     "products by tags",
