@@ -22,7 +22,7 @@ define beside_checks
 	rm $$said; exit $$status
 endef
 
-.PHONY: help run test test-fast test-browser test-deep test-migrations test-transports test-versions test-wheel test-packages test-helpdesk test-django screenshots docs site bench bench-full bench-partition bench-shards bench-walks bench-tests bench-backfill bench-cpu check lint format install install-dev
+.PHONY: help run test test-fast test-browser test-deep test-migrations test-transports test-versions test-wheel test-packages test-helpdesk test-django screenshots docs site bench bench-full bench-partition bench-shards bench-walks bench-tests bench-backfill bench-cpu check lint format messages install install-dev
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -76,6 +76,9 @@ test-django: node_modules/installed ## run Django's own tests against our models
 
 docs: install-dev ## run every example of README and docs/, and compare the reference with the code
 	@$(BIN)/pytest -q -n 2 tests/docs
+
+messages: install-dev ## update the catalogs of translations from the sources and compile them (needs gettext)
+	@cd dynamo_single && ../$(BIN)/django-admin makemessages --all --no-location --no-obsolete && ../$(BIN)/django-admin compilemessages
 
 site: .venv-docs/installed ## build the documentation as a site, with links checked (var/site/html)
 	@.venv-docs/bin/python docs/site/build.py

@@ -168,7 +168,7 @@ def unlisted(asked: set[str], folders: list[Path], scratch: Path) -> set[str]:
     known = {message for path in DJANGO.glob("**/locale/en/LC_MESSAGES/*.po") for message in messages(path)}
     for folder in folders:
         copy = scratch / folder.name
-        shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("__pycache__", "locale"))
         (copy / "locale").mkdir()
         command = [sys.executable, "-m", "django", "makemessages", "--locale", LANGUAGE, "--no-location"]
         environment = {**os.environ, "DJANGO_SETTINGS_MODULE": ""}
