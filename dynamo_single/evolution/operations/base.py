@@ -105,22 +105,19 @@ class ItemsOperation(Operation):
         return ""
 
     def to_rebuild(self, app_label: str) -> str:
-        """Return how to rebuild values that depend on the changed ones, or an empty string.
-
-        These are copies, derived objects, and counts of the current model.
-        """
+        """Return how to rebuild the copies, derived objects and counts of the current model, or an empty string."""
         label = f"{app_label}.{self.model_name}"
         model = next((each for each in registry.all_models() if each._meta.label_lower == label.lower()), None)
         if model is None:
             return ""
-        copies = [copy.field.model._meta.label for copy in registry.copied_from(model)]
-        copies += [f"what is derived from {label}"] if model.derived_from else []
-        numbers = [each.parent._meta.label for each in parent_counters(model)]
+        copying = [copy.field.model._meta.label for copy in registry.copied_from(model)]
+        copying += [f"objects derived from {label}"] if model.derived_from else []
+        counting = [each.parent._meta.label for each in parent_counters(model)]
         return " ".join(
-            f"{', '.join(dict.fromkeys(follow))} may {does} what has changed, and does not follow: "
-            "manage.py dynamo_rebuild writes it."
-            for does, follow in (("copy", copies), ("count", numbers))
-            if follow
+            f"This may have changed values {used} {' and '.join(dict.fromkeys(holders))}, which the migration does not "
+            "update. Run manage.py dynamo_rebuild."
+            for used, holders in (("copied to", copying), ("counted by", counting))
+            if holders
         )
 
     def indexes(self) -> Sequence[str]:

@@ -370,7 +370,8 @@ def test_numbers_of_what_a_function_changes_are_named(app: History) -> None:
         "    operations = [items.ChangeItems('Member', dict)]\n"
     )
     said = app.migrate()
-    assert "histories.Shop may count what has changed, and does not follow: manage.py dynamo_rebuild writes it." in said
+    message = "This may have changed values counted by histories.Shop, which the migration does not update."
+    assert f"{message} Run manage.py dynamo_rebuild." in said
 
 
 def test_counting_while_new_code_writes(app: History, table: Table) -> None:

@@ -231,9 +231,8 @@ def test_copies_of_what_a_function_changes_are_named(app: History) -> None:
         "    operations = [items.ChangeItems('Shop', names)]\n"
     )
     said = app.migrate()
-    assert (
-        "histories.Member may copy what has changed, and does not follow: manage.py dynamo_rebuild writes it." in said
-    )
+    message = "This may have changed values copied to histories.Member, which the migration does not update."
+    assert f"{message} Run manage.py dynamo_rebuild." in said
 
 
 def test_what_follows_from_stored_objects_is_named(app: History) -> None:
