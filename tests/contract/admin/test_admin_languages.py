@@ -1,0 +1,55 @@
+"""The pages in each language that has a catalog: no page mixes it with English."""
+
+from __future__ import annotations
+
+import gettext
+import re
+from pathlib import Path
+
+import django
+import pytest
+from django.test import override_settings
+from django.utils.text import capfirst
+from django.utils.translation import override
+
+import dynamo_single
+from dynamo_single.table import Table
+from tests.contract.admin.test_admin_texts import PAGES, PANEL, World
+from tests.contract.conftest import superuser
+from tests.contract.pseudo import codes, names, untranslated
+from tests.ready import table_ready
+
+OURS = Path(dynamo_single.__file__).parent / "locale"
+DJANGO = Path(django.__file__).parent / "contrib/admin/locale"
+LANGUAGES = sorted(folder.name for folder in OURS.iterdir() if folder.is_dir())
+
+
+def english(language: str) -> set[str]:
+    """Return the English texts of pages that a language has other words for."""
+    found: set[str] = set()
+    words: set[str] = set()
+    for folder in (OURS, DJANGO):
+        with (folder / language / "LC_MESSAGES/django.mo").open("rb") as file:
+            entries = vars(gettext.GNUTranslations(file))["_catalog"]
+        words |= {form for text in entries.values() for form in (text, capfirst(text))}
+        found |= {key for key, text in entries.items() if isinstance(key, str) and "%" not in key and key != text}
+    return {form for text in found - {""} for form in (text, capfirst(text))} - words
+
+
+def mixed(page: str, texts: set[str]) -> set[str]:
+    """Return the English texts that a page shows: alone, or within another text if they have two words."""
+    shown = {text.strip(" \u203a:|*") for text in untranslated(page)}
+    long = [text for text in texts if re.search(r"\w \w", text)]
+    return {text for text in shown if text in texts or any(each in text for each in long)}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_page_mixes_languages(language: str, engine: Table) -> None:
+    """Django's texts and ours are both in the language of the page."""
+    world = World(superuser(table_ready()))
+    with override_settings(LANGUAGE_CODE=language, DYNAMO_SINGLE_COSTS=PANEL), override(language):
+        texts = english(language) - names() - codes()
+        answers = {name: page(world).content.decode() for name, page in PAGES.items()}
+    table_ready()
+    assert {name: found for name, page in answers.items() if (found := mixed(page, texts))} == {}
+    assert [name for name, page in answers.items() if "<html" in page and f'lang="{language}' not in page] == []
