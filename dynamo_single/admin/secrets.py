@@ -15,6 +15,7 @@ from django.db.models import F
 from django.db.models.expressions import OrderBy
 from django.http import HttpRequest
 
+from dynamo_single.admin.paths import query_path, query_paths
 from dynamo_single.admin.types import AdminMixin
 from dynamo_single.cache import entries
 from dynamo_single.orm.schema import secrecy
@@ -93,6 +94,11 @@ class SecretsMixin(AdminMixin):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        filters = getattr(self, "list_filter", ())
+        if isinstance(filters, list | tuple):
+            named: Any = query_paths(self.model, filters)
+            if named != [*filters]:
+                self.list_filter = named  # type: ignore[misc]  # a class variable in the stubs
         if getattr(self, "list_editable", ()):
             kept = without_secrets(self, self.list_editable)
             self.list_editable = kept  # type: ignore[misc]  # a class variable in the stubs
@@ -106,6 +112,8 @@ class SecretsMixin(AdminMixin):
         own = {
             each.parameter_name for each in declared if isinstance(each, type) and issubclass(each, SimpleListFilter)
         }
+        if lookup not in own:
+            lookup = query_path(self.model, lookup)
         if lookup not in own and secrecy.lookup_hides(self.model, lookup, site_secrets(self)):
             return False
         return super().lookup_allowed(lookup, value, request)

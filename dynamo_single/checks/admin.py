@@ -22,6 +22,7 @@ from django.utils.module_loading import import_string
 from msgspec import Struct
 from msgspec.structs import replace
 
+from dynamo_single.admin import paths
 from dynamo_single.admin.lists import search
 from dynamo_single.admin.secrets import SecretsMixin
 from dynamo_single.backend.errors import is_stored_in_dynamodb
@@ -169,6 +170,11 @@ def _refused_options(model_admin: Any) -> Iterator[_RefusedOption]:
 
 
 def _searched(queryset: QuerySet[DynamoModel], name: str) -> Any:
+    model, rest = paths.end_of(queryset.model, name.lstrip("^="))
+    if queryset._asked.cached_lists is not None and model is not queryset.model:
+        own: Any = model._default_manager.get_queryset()
+        rows = own._asking(replace(own._asked, cached_lists=queryset._asked.cached_lists))
+        return search.contains_words(rows, [name.removesuffix(name.lstrip("^=")) + rest], "1")
     if queryset._asked.cached_lists is not None:
         return search.contains_words(queryset, [name], "1")
     lookup = f"{name[1:]}__exact" if name.startswith("=") else f"{name.removeprefix('^')}__startswith"
@@ -178,8 +184,11 @@ def _searched(queryset: QuerySet[DynamoModel], name: str) -> Any:
 def _refused_filter(queryset: QuerySet[DynamoModel], name: str) -> str:
     """Return why Django's filter for an attribute cannot be shown or would be rejected, or an empty string."""
     options: Any = queryset.model._meta
-    if name in {each.name for each in (*options.many_to_many, *options.related_objects)}:
-        return f"{options.label}.{name} leads to other objects, and DynamoDB has no joins"
+    if paths.leads_on(queryset.model, name) or paths.leads_on(queryset.model, f"{name}__pk"):
+        is_held = queryset._asked.cached_lists is not None
+        return (
+            "" if is_held else f"{options.label}.{name} leads to other objects, which are read up to the list's bound"
+        )
     refused = _refusal(lambda: queryset.filter(**{f"{name}__isnull": False}))
     field = {each.name: each for each in options.concrete_fields}.get(name)
     if refused or field is None or field.is_relation or field.choices or isinstance(field, BooleanField):

@@ -63,7 +63,7 @@ REASONS = {
     ),
     r"\.(prepare|encode|decode|clean|current|value_at|from_text|missing_value)\(-> ": "a value of an attribute",
     r"\.(attribute_values|content_type|id|reference_field)\(-> ": "what an attribute of that name holds",
-    r"^\.(references|referenced_models|cascading_parents|references_to)\(-> ": (
+    r"^\.(references|referenced_models|cascading_parents|references_to|field_at|field_of|end_of)\(-> ": (
         "fields of models that are known at run time only"
     ),
     r"^\.admin_of\(-> ": "the admin of a model that is known at run time only",

@@ -17,8 +17,8 @@ from django.utils.translation import gettext as _
 
 from dynamo_single.admin import secrets
 from dynamo_single.admin.errors import is_developer
-from dynamo_single.admin.lists import in_memory, key_advice, search, stepwise, tenants
-from dynamo_single.admin.lists.filters import bounded_filters, facet_counter, row_lookup
+from dynamo_single.admin.lists import in_memory, key_advice, related, search, stepwise, tenants
+from dynamo_single.admin.lists.filters import bounded_filters, facet_counter, is_unread, row_lookup
 from dynamo_single.admin.lists.scanning import ORDER_VAR, ScanningChangeList
 from dynamo_single.admin.references import is_exact, is_served_by_keys
 from dynamo_single.admin.types import MissingPart
@@ -85,7 +85,7 @@ class KeyChangeList(ScanningChangeList):
             if error.args and isinstance(error.args[0], DynamoSingleError):
                 raise error.args[0] from error
             raise
-        return queryset
+        return related.resolved(request, self.model_admin, queryset)
 
     def get_filters_params(self, params: Any = None) -> dict[str, object]:
         """Return Django's parameters without the page's size, which is not a filter."""
@@ -105,10 +105,12 @@ class KeyChangeList(ScanningChangeList):
     def get_filters(self, request: HttpRequest) -> Any:
         """Return Django's filters, created once: they read choices, and facets ask for them repeatedly."""
         if self._filters is None:
-            self.list_filter = bounded_filters(self.list_filter)
+            model: Any = self.model
+            self.list_filter = bounded_filters(model, self.list_filter)
             self._filters = super().get_filters(request)
-        specs, has_filters, params, *others = self._filters
-        return ([*specs], has_filters, {**params}, *others)
+        specs, has_filters, params, _has_duplicates, *others = self._filters
+        # A condition on relations finds each row once, so that Django need not remove duplicates.
+        return ([*specs], has_filters, {**params}, False, *others)
 
     def apply_select_related(self, qs: Any) -> Any:
         """Read the references of columns and paths in batches, also those that may be empty."""
@@ -343,7 +345,10 @@ class KeyChangeList(ScanningChangeList):
                 asked = self._example(getattr(spec, "field_path", ""), lookup)
                 self._leave_out(_("the filter by %(title)s") % {"title": spec.title}, asked, is_counted=True)
                 continue
-            counter = facet_counter(spec) if self.add_facets else None
+            if is_unread(spec, is_counted=self.add_facets):
+                self._leave_out(_("the filter by %(title)s") % {"title": spec.title}, is_counted=True)
+                continue
+            counter = facet_counter(spec, self.model_admin) if self.add_facets else None
             if counter is not None:
                 counted: Any = spec
                 counted.get_facet_queryset = functools.partial(counter, spec)

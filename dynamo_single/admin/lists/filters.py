@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.admin import (
@@ -13,18 +14,20 @@ from django.contrib.admin import (
     RelatedOnlyFieldListFilter,
     SimpleListFilter,
 )
-from django.db.models import Count
+from django.db.models import Count, Q
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from dynamo_single.admin import paths
 from dynamo_single.admin.lists import in_memory
+from dynamo_single.admin.lists.related import RelatedValues, resolved
 from dynamo_single.admin.references import in_key_order
 from dynamo_single.admin.types import KeyChangeList
 from dynamo_single.admin.viewing.rules import may_view, narrowed_queryset
 from dynamo_single.backend.errors import is_stored_in_dynamodb
-from dynamo_single.exceptions import NoAccessPattern, TooManyMatches
+from dynamo_single.exceptions import NoAccessPattern, NotSupported, TooManyMatches, TooManyReads
 from dynamo_single.orm.schema.fields.base import ReferenceField, SetField
-from dynamo_single.orm.schema.types import ModelField
+from dynamo_single.orm.schema.types import DynamoModel, ModelField
 
 if TYPE_CHECKING:
     from django.contrib.admin.views.main import ChangeList
@@ -103,12 +106,28 @@ def _by_value(spec: FieldListFilter, changelist: KeyChangeList, name: str) -> Co
     return counts
 
 
-def facet_counter(spec: Any) -> Callable[[Any, Any], dict[str, int]] | None:
+def facet_counter(spec: Any, model_admin: Any) -> Callable[[Any, Any], dict[str, int]] | None:
     """Return the function that counts the rows of each choice instead of Django; ``None`` if Django's way works."""
     if counts_by_subquery(spec):
         return count_choices
+    if isinstance(spec, RelatedFilter):
+        return None
+    if paths.leads_on(model_admin.model, getattr(spec, "field_path", None) or ""):
+        return count_conditions
     kinds = {AllValuesFieldListFilter: count_values, ReferencedListFilter: count_references}
     return kinds.get(type(spec)) if getattr(spec, "field_path", "") in _own_names(spec) else None
+
+
+def count_conditions(spec: Any, changelist: Any) -> dict[str, int]:
+    """Count the rows that meet the condition of each choice over a relation: the relation's requests for each."""
+    listed = changelist.get_queryset(spec.request, exclude_parameters=spec.expected_parameters())
+    counts = {}
+    for name, counted in spec.get_facet_counts("pk", listed).items():
+        condition = counted.filter
+        if not isinstance(condition, Q):  # since Django 5.2
+            (condition,) = condition.get_source_expressions()
+        counts[name] = resolved(spec.request, changelist.model_admin, listed.filter(condition)).count()
+    return counts
 
 
 def _own_names(spec: FieldListFilter) -> set[str]:
@@ -182,14 +201,127 @@ class ReferencedListFilter(RelatedOnlyFieldListFilter):
         return super().has_output() or bool(self.used_parameters)
 
 
-def bounded_filters(list_filter: Iterable[Any]) -> list[Any]:
-    """Return ``list_filter`` with our filter instead of ``RelatedOnlyFieldListFilter``, which reads all rows."""
-    return [
-        (each[0], ReferencedListFilter)
-        if isinstance(each, list | tuple) and each[1] is RelatedOnlyFieldListFilter
-        else each
-        for each in list_filter
-    ]
+class RelatedFilter(FieldListFilter):
+    """A filter over relations. Its choices and counts come from one reading of the related objects."""
+
+    #: What follows the path of the filter to reach the values of the choices.
+    _end = ""
+    request: HttpRequest
+    used_parameters: Any
+
+    def __init__(
+        self, field: Any, request: HttpRequest, params: Any, model: Any, model_admin: Any, field_path: str
+    ) -> None:
+        self._admin = model_admin
+        super().__init__(field, request, params, model, model_admin, field_path)
+
+    @cached_property
+    def related(self) -> RelatedValues | None:
+        """The values of the path; ``None`` if no key lists the related objects, or there are more than the bound."""
+        try:
+            return RelatedValues(self.request, self._admin, f"{self.field_path}{self._end}")
+        except (TooManyMatches, TooManyReads, NotSupported):
+            return None
+
+    def _counts(self, changelist: Any) -> tuple[dict[Any, int], int]:
+        """Return the number of rows for each value, and the number of rows that lead to no object."""
+        if self.related is None:
+            return {}, 0
+        listed = changelist.get_queryset(self.request, exclude_parameters=self.expected_parameters())
+        rows = Counter(listed.order_by().values_list(self.related.near, flat=True))
+        found = {value: sum(rows[key] for key in keys) for value, keys in self.related.by_value.items()}
+        known = set().union(*self.related.by_value.values())
+        return found, sum(number for key, number in rows.items() if key not in known)
+
+
+class RelatedValuesListFilter(RelatedFilter, AllValuesFieldListFilter):
+    """Filter by the values that an attribute of related objects has."""
+
+    def __init__(
+        self, field: Any, request: HttpRequest, params: Any, model: Any, model_admin: Any, field_path: str
+    ) -> None:
+        self.lookup_kwarg, self.lookup_kwarg_isnull = field_path, f"{field_path}__isnull"
+        self.lookup_val = params.get(self.lookup_kwarg)
+        self.lookup_val_isnull = (params.get(self.lookup_kwarg_isnull) or [None])[-1]
+        self.empty_value_display = model_admin.get_empty_value_display()
+        # Django's own method reads the values of all objects without a bound.
+        self._admin = model_admin
+        FieldListFilter.__init__(self, field, request, params, model, model_admin, field_path)
+
+    @property
+    def lookup_choices(self) -> list[Any]:  # type: ignore[override]  # an attribute in the stubs
+        """The values of the related objects that the user may see."""
+        values = [] if self.related is None else list(self.related.by_value)
+        return sorted(values, key=lambda value: (value is None, str(value)))
+
+    def get_facet_queryset(self, changelist: ChangeList) -> dict[str, int]:
+        """Count the rows for each value."""
+        counts, empty = self._counts(changelist)
+        return {
+            f"{number}__c": counts[value] + (empty if value is None else 0)
+            for number, value in enumerate(self.lookup_choices)
+        }
+
+
+class RelatedObjectsListFilter(RelatedFilter, ReferenceListFilter):
+    """Filter by the objects at the other end of relations, such as the members of a many-to-many relation."""
+
+    _end = "__pk"
+
+    def get_facet_queryset(self, changelist: ChangeList) -> dict[str, int]:
+        """Count the rows that lead to each object, and those that lead to none."""
+        counts, empty = self._counts(changelist)
+        return {**{f"{key}__c": counts.get(key, 0) for key, _title in self.lookup_choices}, "__c": empty}
+
+
+class RelatedOnlyObjectsListFilter(RelatedObjectsListFilter):
+    """Filter by the objects at the other end of relations that an object leads to."""
+
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
+        """Return the objects that relations lead to; above the bound, all of them."""
+        offered = super().field_choices(field, request, model_admin)
+        if self.related is None:
+            return offered
+        return [(key, name) for key, name in offered if key in self.related.by_value]
+
+
+def is_unread(spec: object, *, is_counted: bool) -> bool:
+    """Return whether a filter over relations lacks its choices, or the counts of a list with facets."""
+    is_needed = is_counted or isinstance(spec, RelatedValuesListFilter)
+    return isinstance(spec, RelatedFilter) and is_needed and spec.related is None
+
+
+def bounded_filters(model: type[DynamoModel], list_filter: Iterable[Any]) -> list[Any]:
+    """Return ``list_filter`` with our filters in the place of those of Django that read without a bound."""
+    return [_bounded(model, each) for each in paths.query_paths(model, list_filter)]
+
+
+def _bounded(model: type[DynamoModel], declared: Any) -> Any:
+    if isinstance(declared, list | tuple):
+        path, kind = declared
+    else:
+        path, kind = declared, None
+    field = paths.field_of(model, path) if isinstance(path, str) else None
+    if field is None or not (kind is None or kind in _UNBOUNDED):
+        return declared
+    if not paths.leads_on(model, path) and not paths.leads_on(model, f"{path}__pk"):
+        return (path, ReferencedListFilter) if kind is RelatedOnlyFieldListFilter else declared
+    if field.is_relation:
+        is_only = kind is RelatedOnlyFieldListFilter
+        return path, RelatedOnlyObjectsListFilter if is_only else RelatedObjectsListFilter
+    if kind is None and not _lists_values(field):
+        return declared
+    return path, RelatedValuesListFilter
+
+
+#: The filters of Django that read all objects for their choices.
+_UNBOUNDED = (AllValuesFieldListFilter, RelatedFieldListFilter, RelatedOnlyFieldListFilter)
+
+
+def _lists_values(field: Any) -> bool:
+    """Return whether Django's filter for a field offers the values that objects have."""
+    found: Any = next(kind for test, kind in FieldListFilter._field_list_filters if test(field))  # type: ignore[attr-defined]
+    return issubclass(found, AllValuesFieldListFilter)
 
 
 class MembersListFilter(FieldListFilter):
@@ -238,6 +370,8 @@ _ROW_LOOKUPS: dict[type[FieldListFilter], str] = {AllValuesFieldListFilter: "exa
 
 def row_lookup(spec: object) -> str:
     """Return the lookup of a filter whose choices are values of the rows; an empty string for another filter."""
+    if isinstance(spec, RelatedFilter):
+        return ""
     return next((lookup for kind, lookup in _ROW_LOOKUPS.items() if isinstance(spec, kind)), "")
 
 

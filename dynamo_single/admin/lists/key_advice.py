@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib.admin.utils import label_for_field
 from django.utils.translation import gettext as _
 
+from dynamo_single.admin import paths
 from dynamo_single.admin.lists import in_memory, search
 from dynamo_single.admin.references import is_exact
 from dynamo_single.admin.types import KeyChangeList, MissingPart, Rows
@@ -84,7 +85,9 @@ def _unsupported_search(changelist: KeyChangeList, rows: Rows) -> Iterator[Missi
     for name in map(str, fields):
         path = search.lookups(rows.model, name)[0].rpartition("__")[0]
         if not search.supported_lookup(rows, name, text):
-            shown = label_for_field(path, rows.model, changelist.model_admin)
+            field = paths.field_at(rows.model, path) if paths.leads_on(rows.model, path) else None
+            named = getattr(field, "verbose_name", path)
+            shown = named if field is not None else label_for_field(path, rows.model, changelist.model_admin)
             yield MissingPart(_("the search in %(column)s") % {"column": shown}, filtering(f"{path}__startswith", text))
 
 

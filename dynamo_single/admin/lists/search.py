@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db.models import Q
 from django.utils.translation import gettext as _
+from msgspec.structs import replace
 
+from dynamo_single.admin import paths
 from dynamo_single.admin.references import is_exact
-from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.exceptions import InvalidValue, NoAccessPattern, NotSupported
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import objects
+from dynamo_single.orm.results.cached_lists import CachedLists
 from dynamo_single.orm.schema.fields.base import IdentityField
 from dynamo_single.orm.schema.types import DynamoModel
 
@@ -36,7 +40,7 @@ def lookups(model: type[DynamoModel], name: str) -> list[str]:
     path, lookup = name, "icontains"
     if name[:1] in _PREFIXES:
         path, lookup = name[1:], _PREFIXES[name[0]]
-    elif "__" in name and _lookup_of(model, name) is not None:
+    elif "__" in name and _has_lookup(model, name):
         path, _separator, lookup = name.rpartition("__")
     identity = model._meta.pk
     if path in ("pk", identity.name) and isinstance(identity, IdentityField) and lookup != "exact":
@@ -44,10 +48,12 @@ def lookups(model: type[DynamoModel], name: str) -> list[str]:
     return [f"{path}__{lookup}"]
 
 
-def _lookup_of(model: type[DynamoModel], name: str) -> Any:
+def _has_lookup(model: type[DynamoModel], name: str) -> bool:
+    """Return whether a search field ends with a lookup, rather than with an attribute of a related object."""
     path, _separator, lookup = name.rpartition("__")
-    field = model._meta.pk if path == "pk" else {each.name: each for each in model._meta.concrete_fields}.get(path)
-    return None if field is None else field.get_lookup(lookup)
+    field = paths.field_at(model, path)
+    is_path = paths.leads_on(model, name) and paths.field_at(model, name) is not None
+    return field is not None and not is_path and hasattr(field, "get_lookup") and field.get_lookup(lookup) is not None
 
 
 def split_words(text: str) -> list[str]:
@@ -69,9 +75,21 @@ def contains_words(queryset: QuerySet[DynamoModel], fields: Sequence[str], text:
 def _fits_type(queryset: QuerySet[DynamoModel], lookup: str, word: str) -> bool:
     """Return whether a word can be a value of the attribute that it is compared with."""
     try:
+        model, rest = paths.end_of(queryset.model, lookup)
+        if model is not queryset.model or rest != lookup:
+            return _fits_related(model, rest, word)
         objects.plan(state_of(queryset.filter(**{lookup: word}).order_by()))
     except (InvalidValue, ValidationError, ValueError):
         return False
+    return True
+
+
+def _fits_related(model: Any, lookup: str, word: str) -> bool:
+    """Return whether a word can be a value of an attribute of a related object, which any key may reach."""
+    rows = model._base_manager.all()
+    rows = rows._asking(replace(rows._asked, cached_lists=CachedLists(1)))
+    with suppress(NoAccessPattern):
+        objects.plan(state_of(rows.filter(**{lookup: word}).order_by()))
     return True
 
 
@@ -97,6 +115,8 @@ def search_by_keys(queryset: Any, fields: Sequence[str], text: str) -> tuple[obj
 def supported_lookup(queryset: QuerySet[DynamoModel], name: str, text: str) -> list[str]:
     """Return the first lookup of a search field that a key supports, regardless of case if there is a copy for that."""
     path = lookups(queryset.model, name)[0].rpartition("__")[0]
+    if paths.leads_on(queryset.model, path):
+        return []  # the related objects are read first, which a scan does
     whole = name.startswith("=") or name.endswith(("__exact", "__iexact"))
     for lookup in ("iexact", "exact") if whole else ("istartswith", "startswith"):
         try:

@@ -64,15 +64,23 @@ def test_what_no_key_answers_is_told(options: dict[str, Any], told: list[str]) -
 
 
 @pytest.mark.parametrize(("model", "name"), [(GameServer, "tags"), (GameTag, "servers"), (Place, "restaurant")])
-def test_a_filter_by_a_relation_to_other_objects_is_told(model: Any, name: str) -> None:
-    """Its choices could be shown, and each would be refused."""
-    assert found(model, list_filter=(name,)) == [f"list_filter: {name!r}"]
+def test_filter_by_relation_needs_bound(model: Any, name: str) -> None:
+    """The related objects are read up to the bound of the list."""
+    assert found(model, list_filter=(name,)) == []
+    assert found(model, list_filter=(name,), list_max_in_memory=0) == [f"list_filter: {name!r}"]
 
 
-def test_a_path_over_a_reference_is_told() -> None:
-    """DynamoDB has no joins, so neither a search nor a filter reaches another object."""
-    options = {"search_fields": ("company__name",), "list_filter": ("company__public",)}
-    assert found(Person, **options) == ["search_fields: 'company__name'", "list_filter: 'company__public'"]
+def test_path_over_reference_needs_bound() -> None:
+    """DynamoDB has no joins, so the referenced objects are read up to the bound of the list."""
+    options: dict[str, Any] = {"search_fields": ("company__name",), "list_filter": ("company__public",)}
+    assert found(Person, **options) == []
+    told = ["search_fields: 'company__name'", "list_filter: 'company__public'"]
+    assert found(Person, **options, list_max_in_memory=0) == told
+
+
+def test_search_compares_type_at_end_of_path() -> None:
+    """A truth value has no words, also one of a related object."""
+    assert found(Person, search_fields=("company__public",)) == ["search_fields: 'company__public'"]
 
 
 def test_a_model_that_no_key_lists_is_told() -> None:

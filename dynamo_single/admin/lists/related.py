@@ -1,0 +1,114 @@
+"""Filters and searches of a list over relations: ``company__name``, ``people__name``, ``tags__word``.
+
+The related objects are read first, up to the list's bound, and the list is filtered by their keys. Keys, the rows in
+memory and a scan then serve these keys like any other condition.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any, Final
+
+from django.db.models import Model
+from django.http import HttpRequest
+from msgspec.structs import replace
+
+from dynamo_single.admin.lists import in_memory
+from dynamo_single.admin.references import is_served_by_keys
+from dynamo_single.admin.viewing.rules import may_view, narrowed_queryset
+from dynamo_single.exceptions import TooManyMatches
+from dynamo_single.orm.relations.paths import step_of
+from dynamo_single.table.flow import run
+
+#: The key of the conditions of a request that were read, by the model's label and the condition.
+_READ: Final = "_dynamo_single_related"
+
+
+def resolved(request: HttpRequest, model_admin: Any, queryset: Any) -> Any:
+    """Return a queryset with the keys of the related objects in the place of conditions on them.
+
+    Sends the requests of each relation once for each condition of a request. Returns the queryset itself without such
+    conditions, or if the list has no bound. Raises ``TooManyMatches`` for more keys than the bound.
+    """
+    asked, limit = getattr(queryset, "_asked", None), in_memory.limit_of(model_admin)
+    if asked is None or not asked.inside or not limit:
+        return queryset
+    known: dict[Any, Any] = request.__dict__.setdefault(_READ, {})
+    result = queryset._asking(replace(asked, inside=()))
+    for is_negated, condition in asked.inside:
+        name = queryset.model, asked.visibility, is_negated, repr(condition)
+        if name not in known:
+            rows = queryset.model._base_manager.all()._asking(
+                replace(asked, inside=((is_negated, condition),), in_memory=limit, cached_lists=None)
+            )
+            known[name] = run(rows._narrowed()).query.where
+        result.query.where.add(known[name].clone(), "AND")
+    return result
+
+
+#: The most rows whose related objects are read with a Query each, if no key lists the related objects.
+MAX_PARTITIONS: Final = 100
+
+
+class RelatedValues:
+    """The values of a path over relations, by the keys of the listed model's attribute ``near``."""
+
+    def __init__(self, request: HttpRequest, model_admin: Any, path: str) -> None:
+        found = step_of(model_admin.model, path)
+        if found is None:
+            raise LookupError(path)
+        self._request, self._admin = request, model_admin
+        step, rest = found
+        self.near = step.near
+        self._first = step
+        self.by_value: dict[Any, set[Any]] = defaultdict(set)
+        for key, value in self._pairs(step.model, step.far, step.name(rest)):
+            self.by_value[value].add(key)
+
+    def _pairs(self, model: Any, key: str, path: str) -> list[tuple[Any, Any]]:
+        """Return the keys and values: the requests that list each model on the path."""
+        found = step_of(model, path)
+        if found is None:
+            return self._rows(model, key, path)
+        step, rest = found
+        values = defaultdict(list)
+        for near, value in self._pairs(step.model, step.far, step.name(rest)):
+            values[near].append(value)
+        return [(own, value) for own, near in self._rows(model, key, step.near) for value in values[near]]
+
+    def _rows(self, model: Any, *names: str) -> list[tuple[Any, Any]]:
+        """Return two attributes of the objects that the user may see: a Query for each megabyte, up to the bound."""
+        limit, site = in_memory.limit_of(self._admin), self._admin.admin_site
+        own = narrowed_queryset(site, self._request, model)
+        queryset: Any = model._default_manager.all() if own is None else own
+        queryset = queryset.order_by()
+        if not is_served_by_keys(queryset) and model is self._first.model and names[0] == self._first.far:
+            queryset = queryset.filter(**{f"{names[0]}__in": self._listed_keys()})
+        objects = list(queryset[: limit + 1])
+        if len(objects) > limit:
+            raise TooManyMatches(
+                f"{model._meta.label}: there are more than {limit} objects, which is the bound of the list. "
+                "Raise list_max_in_memory, or filter by a reference.",
+                limit=limit,
+            )
+        seen = [each for each in objects if may_view(site, self._request, each)]
+        return [(_value(each, names[0]), _value(each, names[1])) for each in seen]
+
+    def _listed_keys(self) -> list[Any]:
+        """Return the keys of the listed rows, for related objects that only these keys reach: a Query for each."""
+        rows = in_memory.with_cache(self._request, self._admin, self._admin.get_queryset(self._request))
+        found = list(rows.order_by().values_list(self.near, flat=True)[: MAX_PARTITIONS + 1])
+        if len(found) > MAX_PARTITIONS:
+            raise TooManyMatches(
+                f"{self._admin.opts.label}: each of more than {MAX_PARTITIONS} rows would need a Query.",
+                limit=MAX_PARTITIONS,
+            )
+        return found
+
+
+def _value(obj: Model, name: str) -> Any:
+    if name == "pk":
+        return obj.pk
+    # What follows a reference without a step is the name of its key.
+    field: Any = obj._meta.get_field(name.partition("__")[0])
+    return getattr(obj, field.attname)
