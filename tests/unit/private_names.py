@@ -157,6 +157,9 @@ DJANGO = {
     "Truncator": "django.utils.text.Truncator(text)",
     "ModelForm._get_validation_exclusions": "django.forms.ModelForm._get_validation_exclusions(self)",
     "ModelForm._update_errors": "django.forms.ModelForm._update_errors(self, error)",
+    "FieldListFilter._field_list_filters": "django.contrib.admin.filters.FieldListFilter._field_list_filters",
+    "NotRelationField": "django.contrib.admin.utils.NotRelationField",
+    "get_fields_from_path": "django.contrib.admin.utils.get_fields_from_path(model, path)",
     "ChangeList": "django.contrib.admin.views.main.ChangeList",
     "ChangeList._get_deterministic_ordering": (
         "<6 django.contrib.admin.views.main.ChangeList._get_deterministic_ordering"
