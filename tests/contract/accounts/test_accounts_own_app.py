@@ -20,7 +20,7 @@ from tests.docs.pages import ROOT
 
 #: Items as version 0.1.0 wrote them while ``accounts`` was a package beside ``dynamo_single``.
 STORED = Path(__file__).parent / "stored_before.json"
-PAGE = ROOT / "docs/how-to/users-and-login.md"
+PAGE = ROOT / "docs/how-to/own-user-model.md"
 #: Variables that the environment of a user does not have.
 OF_TESTS = ("DJANGO_", "DYNAMO_", "PYTEST_")
 
