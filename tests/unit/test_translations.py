@@ -2,61 +2,115 @@
 
 from __future__ import annotations
 
+import ast
 import gettext
 import re
-import shutil
-import subprocess
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-CATALOGS = sorted(Path("dynamo_single/locale").resolve().glob("*/LC_MESSAGES/django.po"))
-_PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%[sd]|\{\w+\}")
-#: A form of "one" may leave the number out.
-_NUMBERS = {"%(counter)s", "%(count)s", "%(count)d", "%(number)d"}
+LOCALE = Path("dynamo_single/locale").resolve()
+LANGUAGES = ("de", "es", "fr", "nl", "pt")
+#: Numbers, and the plural form of each in these languages. English has two forms, as German does.
+NUMBERS = (0, 1, 2, 3, 5, 10, 11, 12, 21, 22, 25, 99, 100, 101, 102, 103, 111)
+FORMS = {
+    "ar": (0, 1, 2, 3, 3, 3, 4, 4, 4, 4, 4, 4, 5, 5, 5, 3, 4),
+    "fr": (0, 0, *[1] * 15),
+    "ja": (0,) * 17,
+    "uk": (2, 0, 1, 1, 2, 2, 2, 2, 0, 1, 2, 2, 2, 0, 1, 1, 2),
+    "zh_Hans": (0,) * 17,
+}
+NUMBER = {"%(counter)s", "%(count)s", "%(count)d", "%(number)d"}
+_PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%[sd]|\{\w+\}|</?\w+>")
+_FIELD = re.compile(r'^(msg\w+(?:\[\d\])?) ((?:"(?:[^"\\]|\\.)*"\s*)+)', re.MULTILINE)
 
-pytestmark = pytest.mark.skipif(shutil.which("msgfmt") is None, reason="there is no gettext: apt-get install gettext")
-each_catalog = pytest.mark.parametrize("path", CATALOGS, ids=lambda path: path.parents[1].name)
+each_language = pytest.mark.parametrize("language", LANGUAGES)
+
+#: An entry of a catalog: its source, that of its plural, and its forms.
+Entry = tuple[str, str, list[str]]
 
 
-def compiled(path: Path, to: Path) -> dict[object, str]:
-    """Return the entries of a catalog, compiled by gettext with its checks."""
-    subprocess.run(["msgfmt", "--check", "-o", to, path], check=True, capture_output=True)  # noqa: S603, S607 - our own words
-    with to.open("rb") as file:
-        return vars(gettext.GNUTranslations(file))["_catalog"]
+@cache
+def entries(language: str) -> list[Entry]:
+    """Read the source of a catalog, without its header, as gettext's ``msgfmt`` does."""
+    text = (LOCALE / language / "LC_MESSAGES/django.po").read_text()
+    assert "#, fuzzy" not in text, "Look at the entries that makemessages guessed, and remove their marks."
+    found = []
+    for block in text.split("\n\n")[1:]:
+        parts: Mapping[str, str] = {
+            name: "".join(map(ast.literal_eval, re.findall(r'"(?:[^"\\]|\\.)*"', value)))
+            for name, value in _FIELD.findall(block)
+        }
+        source = "\x04".join(filter(None, (parts.get("msgctxt"), parts["msgid"])))
+        forms = [value for name, value in parts.items() if name.startswith("msgstr")]
+        found.append((source, parts.get("msgid_plural", ""), forms))
+    return found
+
+
+def compiled(language: str) -> Any:
+    """Return the compiled catalog, which the wheel holds."""
+    with (LOCALE / language / "LC_MESSAGES/django.mo").open("rb") as file:
+        return gettext.GNUTranslations(file)
+
+
+def placeholders(text: str) -> set[str]:
+    """Return the placeholders and tags of a text."""
+    return set(_PLACEHOLDER.findall(text))
 
 
 def test_catalogs_exist() -> None:
-    """German is complete."""
-    assert "de" in {path.parents[1].name for path in CATALOGS}
+    """Five languages, besides the English of the sources."""
+    assert tuple(sorted(path.name for path in LOCALE.iterdir() if path.is_dir())) == LANGUAGES
 
 
-@each_catalog
-def test_committed_catalog_is_compiled_from_source(path: Path, tmp_path: Path) -> None:
-    """The compiled file, which the wheel holds, has the entries of its source."""
-    with path.with_suffix(".mo").open("rb") as file:
-        assert vars(gettext.GNUTranslations(file))["_catalog"] == compiled(path, tmp_path / "django.mo")
+@each_language
+def test_catalog_has_every_text(language: str) -> None:
+    """The catalogs have the same texts, and no entry is empty."""
+    found = entries(language)
+    assert [source for source, _, forms in found if "" in forms] == [], "Translate these, and run make messages."
+    assert {source for source, *_ in found} == {source for source, *_ in entries("de")}
 
 
-@each_catalog
-def test_catalog_has_no_gaps(path: Path) -> None:
-    """No entry is empty, and none is a guess of ``makemessages``."""
-    command = ["msgattrib", "--no-wrap", "--no-obsolete", path]
-    found = [
-        subprocess.run([*command, which], check=True, capture_output=True, text=True).stdout  # noqa: S603 - our own words
-        for which in ("--untranslated", "--only-fuzzy")
-    ]
-    assert found == ["", ""], "Translate these entries, remove their fuzzy marks, and run make messages."
+@each_language
+def test_committed_catalog_is_compiled_from_source(language: str) -> None:
+    """The compiled file has the entries of its source."""
+    wanted: dict[object, str] = {}
+    for source, of_many, forms in entries(language):
+        wanted |= {(source, number): form for number, form in enumerate(forms)} if of_many else {source: forms[0]}
+    assert {key: text for key, text in vars(compiled(language))["_catalog"].items() if key != ""} == wanted
 
 
-@each_catalog
-def test_translations_keep_placeholders(path: Path, tmp_path: Path) -> None:
-    """A translation has the placeholders of its source, in any order."""
+@each_language
+def test_plural_forms_are_those_of_the_language(language: str) -> None:
+    """Zero, one, two, few, and many, as CLDR has them."""
+    wanted = FORMS.get(language) or tuple(int(number != 1) for number in NUMBERS)
+    assert tuple(map(compiled(language).plural, NUMBERS)) == wanted
+
+
+@each_language
+def test_each_plural_has_every_form(language: str) -> None:
+    """A missing form would show English."""
+    catalog = vars(compiled(language))["_catalog"]
+    count = max(map(compiled(language).plural, range(1000))) + 1
+    plurals = {key[0] for key in catalog if isinstance(key, tuple)}
+    assert {key[0]: key for key in plurals if not all((key, form) in catalog for form in range(count))} == {}
+
+
+@each_language
+def test_translations_keep_placeholders(language: str) -> None:
+    """Those of one or of many; a form that is for a single number may leave the number out."""
+    plural = compiled(language).plural
+    uses = Counter(plural(number) for number in range(1000))
     differing = {}
-    for source, text in compiled(path, tmp_path / "django.mo").items():
-        wanted = set(_PLACEHOLDER.findall(source[0] if isinstance(source, tuple) else str(source)))
-        found = set(_PLACEHOLDER.findall(text))
-        free = _NUMBERS if isinstance(source, tuple) else set()
-        if (wanted ^ found) - free:
-            differing[source] = text
+    for source, of_many, forms in entries(language):
+        wanted = [placeholders(text) for text in (source, of_many or source)]
+        for form, text in enumerate(forms):
+            found = placeholders(text)
+            left_out = NUMBER if of_many and uses[form] == 1 else set()
+            if found not in wanted and not wanted[0] - left_out <= found <= wanted[1]:
+                differing[source] = text
     assert differing == {}
