@@ -1,5 +1,7 @@
 """The settings of the tests: the demo's, and an endpoint where nothing listens until an engine was started."""
 
+from importlib.util import find_spec
+
 from project.settings import *  # noqa: F403 - settings modules build on each other by names
 
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.catalog", "tests.histories"]  # noqa: F405 - the demo's
@@ -24,3 +26,14 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 del ACCOUNTS  # noqa: F821 - the demo's; tests of accounts begin with the defaults
 # Test tables are not migrated.
 MIGRATION_MODULES = {"records": None, "service": None, "chat": None}
+
+# Django has tasks since 6.0.
+if find_spec("django.tasks") is not None:
+    INSTALLED_APPS += ["dynamo_single.contrib.tasks"]
+    TASKS = {
+        "default": {
+            "BACKEND": "dynamo_single.contrib.tasks.backend.DynamoTaskBackend",
+            "QUEUES": ["default", "mails"],
+            "OPTIONS": {"lease": 1, "retry_delay": 0},
+        }
+    }

@@ -51,6 +51,7 @@ DOCUMENTED_MODULES = {
     *("django.utils.html", "django.utils.http", "django.utils.module_loading", "django.utils.safestring"),
     *("django.utils.timezone", "django.utils.translation", "django.views.decorators.cache"),
     *("django.views.decorators.debug", "django.views.generic"),
+    *("django.tasks", "django.tasks.backends.base", "django.tasks.exceptions", "django.tasks.signals"),
     *("pynamodb.attributes", "pynamodb.connection", "pynamodb.exceptions", "pynamodb.pagination"),
 }
 #: What is documented of the other modules.
@@ -69,7 +70,7 @@ DOCUMENTED_IMPORTS = {
     "django.core.serializers.json.DjangoJSONEncoder",
     *("django.contrib.auth.hashers.check_password", "django.contrib.auth.hashers.make_password"),
     *("django.core.validators.MaxLengthValidator", "django.core.validators.MinLengthValidator"),
-    "django.db.models.fields.files.FieldFile",
+    *("django.db.models.fields.files.FieldFile", "django.tasks.base.TaskError"),
     *(f"django.db.models.signals.{when}_{what}" for when in ("pre", "post") for what in ("delete", "init", "save")),
     *("django.db.models.signals.class_prepared", "django.db.models.signals.post_migrate"),
 }
@@ -168,9 +169,9 @@ def classes() -> list[type]:
         importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
         for package in PACKAGES
         for path in sorted((ROOT / package).rglob("*.py"))
-        # One project has one set of the models of ``accounts``. A project installs the app of ``rest_framework``, and
-        # the packages of ``observability``.
-        if not {"commands", "ready", "observability", "rest_framework"} & {*path.parts}
+        # One project has one set of the models of ``accounts``. A project installs the apps of ``rest_framework`` and
+        # ``tasks``, and the packages of ``observability``.
+        if not {"commands", "ready", "observability", "rest_framework", "tasks"} & {*path.parts}
     ]
     return [
         each

@@ -61,6 +61,8 @@ MAY_ASK = {
     # This writes a given moment out.
     ("dynamo_single/table/http/botocore_client.py", "time.gmtime"),
     ("dynamo_single/table/transport.py", "time.gmtime"),
+    # How long a task ran, and a worker waited.
+    ("dynamo_single/contrib/tasks/worker.py", "time.monotonic"),
     # When a span ended, which other services compare with their spans.
     ("dynamo_single/contrib/observability/telemetry.py", "time.time_ns"),
     # When a lease ends, and what the server answers about its clock.

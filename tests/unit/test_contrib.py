@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
+from importlib.util import find_spec
 
+import pytest
+
+from dynamo_single.exceptions import ConfigurationError
 from tests.unit import foreign_names
 
 #: The modules of the core that name a folder of ``contrib``.
@@ -16,7 +21,7 @@ PLACES = {
 #: The folders that only a command names.
 OF_COMMANDS = {"inspection", "sql_import"}
 #: Folders that a project names in its settings or its own code.
-CHOSEN = {"accounts", "model_bakery", "observability", "rest_framework"}
+CHOSEN = {"accounts", "model_bakery", "observability", "rest_framework", "tasks"}
 #: Folders that are above the core, or in ``contrib`` themselves.
 OTHERS = ("contrib/", "management/commands/")
 
@@ -37,3 +42,9 @@ def test_every_folder_is_reached() -> None:
     assert folders - {"__init__"} - CHOSEN == set(PLACES) | OF_COMMANDS
     commands = "".join(text for module, text in foreign_names.sources().items() if module.startswith(OTHERS[1]))
     assert all(f"dynamo_single.contrib.{name}" in commands for name in OF_COMMANDS)
+
+
+@pytest.mark.skipif(find_spec("django.tasks") is not None, reason="this Django has tasks")
+def test_tasks_name_the_django_that_they_need() -> None:
+    with pytest.raises(ConfigurationError, match=r"Install Django 6\.1"):
+        import_module("dynamo_single.contrib.tasks")

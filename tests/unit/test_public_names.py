@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,8 @@ def test_a_public_module_has_one_line() -> None:
 @pytest.mark.parametrize("module", NAMES)
 def test_a_public_module_has_its_names(module: str) -> None:
     """Each name can be imported from the module that it was always imported from."""
+    if module.startswith("dynamo_single.contrib.tasks") and find_spec("django.tasks") is None:
+        pytest.skip("Django has tasks since 6.0.")
     found = import_module(module)
     assert [name for name in NAMES[module].split() if not hasattr(found, name)] == []
 
