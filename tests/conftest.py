@@ -9,7 +9,6 @@ import os
 import sys
 import weakref
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -25,7 +24,7 @@ from dynamo_single.engines import DYNOXIDE, available_engines
 from dynamo_single.table import SentRequest, Table, capture_requests, get_table, redirects
 from dynamo_single.testing import local_engine
 from tests import children
-from tests.deep import IS_DEEP, examples
+from tests.deep import IS_DEEP, SEED, beyond_sample, examples
 from tests.ready import count_changes, table_ready
 from tests.strict import IS_STRICT, in_front_of
 
@@ -59,6 +58,9 @@ ROOT = Path(__file__).resolve().parent.parent
 #: ``TEST_ENGINE="DynamoDB Local"`` runs the same tests on the stricter engine.
 ENGINE = os.environ.get("TEST_ENGINE", DYNOXIDE)
 
+#: Set in the processes of a run that names no files: it draws some cases of tests that have many.
+ALL_FILES = "TEST_ALL_FILES"
+
 #: Folders whose tests take longest: begun first, so that no worker waits for the last of them.
 FIRST = ("tests/upstream", "tests/benchmarks")
 
@@ -84,7 +86,8 @@ _sites: set[AdminSite] = set()
 def pytest_configure(config: pytest.Config) -> None:
     """Name our marks, and let all workers have their children forked by one server."""
     config.addinivalue_line("markers", "deep: run by `make test-deep` only")
-    os.environ.setdefault("PAIRS_SEED", str(datetime.now(UTC).toordinal()))  # all workers choose the same pairs
+    if config.args_source == pytest.Config.ArgsSource.TESTPATHS and not hasattr(config, "workerinput"):
+        os.environ[ALL_FILES] = "1"
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         os.environ[children.SERVER] = children.address()
     if hasattr(config, "workerinput"):
@@ -127,9 +130,12 @@ def _is_deep(case: object) -> bool:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what only a deep run asks for, and begin with what takes longest."""
     left_out = [] if IS_DEEP else [item for item in items if item.get_closest_marker("deep")]
+    if ALL_FILES in os.environ and not IS_DEEP:
+        left_out += beyond_sample([item for item in items if item.get_closest_marker("deep") is None], SEED)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item.get_closest_marker("deep") is None]
+        skipped = {*left_out}
+        items[:] = [item for item in items if item not in skipped]
     items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
     for item in items:
         leave_out_fixtures(item)
@@ -171,10 +177,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print the seed by which pairs of capabilities were chosen, if there were any."""
-    reports = [report for reports in terminalreporter.stats.values() for report in reports]
-    if any(getattr(report, "nodeid", "").startswith("tests/contract/pairs/") for report in reports):
-        terminalreporter.write_line(f"Pairs of capabilities: PAIRS_SEED={os.environ['PAIRS_SEED']}")
+    """Print the seed of the cases that this run chose."""
+    terminalreporter.write_line(f"Cases are those of TEST_SEED={SEED}.")
 
 
 @pytest.fixture(autouse=True, scope="module")

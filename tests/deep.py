@@ -6,6 +6,11 @@ docs/reference/tests.md lists both; a test compares the page with what is marked
 from __future__ import annotations
 
 import os
+import random
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Final
 
 import pytest
 
@@ -21,3 +26,25 @@ by_make_check = pytest.mark.skipif("TEST_BESIDE_CHECKS" in os.environ, reason="m
 def examples(normal: int, deep: int, name: str = "") -> int:
     """How many examples to try: in a normal run, in a deep one, or as an environment variable says."""
     return int(os.environ.get(name, 0)) or (deep if IS_DEEP else normal)
+
+
+#: The number of the day: what is drawn today. Processes that this one starts inherit it.
+SEED: Final = int(os.environ.setdefault("TEST_SEED", str(datetime.now(UTC).toordinal())))
+#: How many cases of one parametrized test `make test` runs.
+CASES: Final = 8
+
+
+def beyond_sample(items: Iterable[pytest.Item], seed: int) -> list[pytest.Item]:
+    """Return what a normal run of all tests leaves out: of each test the cases that are not drawn today.
+
+    ``CASES`` of a test are drawn. A run of named files, and a deep run, leaves out nothing.
+    """
+    cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        cases[item.nodeid.partition("[")[0]].append(item)
+    left_out: list[pytest.Item] = []
+    for test, each in cases.items():
+        if len(each) > CASES:
+            drawn = {*random.Random(f"{seed} {test}").sample(range(len(each)), CASES)}
+            left_out += [item for place, item in enumerate(each) if place not in drawn]
+    return left_out

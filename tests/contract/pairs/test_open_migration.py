@@ -14,10 +14,9 @@ from dynamo_single.testing import frozen_time
 from tests.contract.pairs.lag import BEGINNING, lagging
 from tests.contract.pairs.oracle import Act
 from tests.contract.pairs.runner import History, Play
-from tests.contract.pairs.seeds import SEED
 from tests.contract.pairs.table import CAPABILITIES, readers_of
 from tests.contract.pairs.writers import WRITERS, Refused
-from tests.deep import deep
+from tests.deep import SEED, deep
 from tests.histories.app import history
 
 #: How many acts there are while the migration is open, and after it.

@@ -1,6 +1,6 @@
 """Every pair of the table: random writes of a model that has both, with indexes that are behind, against plain Python.
 
-``PAIRS_SEED`` repeats a run, and chooses which pairs `make test` tries; a failure prints it with the history.
+``TEST_SEED`` repeats a run, and chooses which pairs `make test` tries; a failure prints it with the history.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import pytest
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.table import Table
 from tests.contract.pairs.runner import declared, run
-from tests.contract.pairs.seeds import SEED, SEEDS
 from tests.contract.pairs.table import (
     CAPABILITIES,
     REFUSED,
@@ -25,11 +24,13 @@ from tests.contract.pairs.table import (
     written,
 )
 from tests.contract.pairs.writers import WRITERS
-from tests.deep import IS_DEEP, deep
+from tests.deep import IS_DEEP, SEED, deep, examples
 from tests.ready import table_ready
 
 #: How many pairs of each kind `make test` tries.
-CHOSEN = 14
+CHOSEN = 8
+#: How many histories each pair has, from this run's seed on.
+SEEDS = examples(1, 3)
 #: How many ways to write a history of two capabilities has.
 WAYS = 4
 
