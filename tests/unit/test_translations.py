@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 LOCALE = Path("dynamo_single/locale").resolve()
-LANGUAGES = ("de", "es", "fr", "nl", "pt")
+LANGUAGES = ("ar", "de", "es", "fr", "ja", "nl", "pt", "uk", "zh_Hans")
 #: Numbers, and the plural form of each in these languages. English has two forms, as German does.
 NUMBERS = (0, 1, 2, 3, 5, 10, 11, 12, 21, 22, 25, 99, 100, 101, 102, 103, 111)
 FORMS = {
@@ -24,7 +24,9 @@ FORMS = {
     "uk": (2, 0, 1, 1, 2, 2, 2, 2, 0, 1, 2, 2, 2, 0, 1, 1, 2),
     "zh_Hans": (0,) * 17,
 }
-NUMBER = {"%(counter)s", "%(count)s", "%(count)d", "%(number)d"}
+NUMBER = {
+    f"%({name}){kind}" for name in ("counter", "count", "number", "repeated", "retries", "left_out") for kind in "ds"
+}
 _PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%[sd]|\{\w+\}|</?\w+>")
 _FIELD = re.compile(r'^(msg\w+(?:\[\d\])?) ((?:"(?:[^"\\]|\\.)*"\s*)+)', re.MULTILINE)
 
@@ -63,7 +65,7 @@ def placeholders(text: str) -> set[str]:
 
 
 def test_catalogs_exist() -> None:
-    """Five languages, besides the English of the sources."""
+    """Nine languages, besides the English of the sources."""
     assert tuple(sorted(path.name for path in LOCALE.iterdir() if path.is_dir())) == LANGUAGES
 
 
