@@ -76,6 +76,7 @@ DJANGO = {
     "ExpressionWrapper": "django.db.models.expressions.ExpressionWrapper",
     "KeyTextTransform": "django.db.models.fields.json.KeyTextTransform",
     "NegatedExpression": "django.db.models.expressions.NegatedExpression",
+    "ResolvedOuterRef": "django.db.models.expressions.ResolvedOuterRef",
     "TruncBase": "django.db.models.functions.datetime.TruncBase",
     "WindowFrame": "django.db.models.expressions.WindowFrame",
     "BaseExpression._output_field_or_none": "django.db.models.expressions.BaseExpression._output_field_or_none",

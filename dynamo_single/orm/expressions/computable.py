@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from django.db.models import F, Func, Lookup, Q, When, Window
+from django.db.models import F, Func, Lookup, Q, Subquery, When, Window
 from django.db.models.expressions import Col, ExpressionList, OrderBy, WindowFrame
 from django.db.models.fields import json
+from django.db.models.sql import Query
 from django.db.models.sql.where import WhereNode
 
 from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.expressions import nested
 from dynamo_single.orm.expressions.evaluation import check_named, evaluate, refusal_of
 from dynamo_single.orm.expressions.functions.registered import conditions
 from dynamo_single.orm.expressions.scope import Expression
@@ -55,6 +57,11 @@ def check(model: type[DynamoModel], expressions: Iterable[Expression | None], *,
         each = waiting.pop()
         if isinstance(each, Window):
             waiting += [part for source in _parts(each) for part in (*_parts(source), *_column(source))]
+            continue
+        if isinstance(each, Subquery | Query):
+            nested.check(each)
+            query = nested.query_of(each)
+            check(query.model, [*query.annotations.values(), *query.select, query.where], may_join=True)
             continue
         if isinstance(each, Col):
             if not may_join and not is_own(model, each):

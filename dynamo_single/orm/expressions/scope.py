@@ -31,6 +31,8 @@ class Statement:
         self.base = base
         self.now = clock.instant()
         self.random = SystemRandom().random
+        #: The subqueries that were read for these rows, by the number of Django's query.
+        self.subqueries: dict[int, Any] = {}
         self._readers: dict[tuple[str | None, str], Callable[[Item], Any]] = {}
 
     def reader(self, column: Expression) -> Callable[[Item], Any]:
@@ -52,6 +54,8 @@ def _reader(field: Any) -> Callable[[Item], Any]:
 class Scope:
     """One row, or one group: ``members`` are the scopes of the group's rows, and ``row`` is the first row.
 
+    ``outer`` is the row of the outer query if this one belongs to a subquery.
+
     ``known`` contains the values of annotations by alias, and of window functions by their number in the query.
     """
 
@@ -68,8 +72,14 @@ class Scope:
 
 
 def value_of(scope: Scope, column: Expression) -> Any:
-    """Return the value of a column in a row; ``None`` if the row has no object of the column's model."""
-    item = scope.row.get(column.alias or scope.statement.base)
+    """Return the value of a column in a row, or in the outer row that has the column's alias.
+
+    It is ``None`` if the row has no object of the column's model.
+    """
+    alias = column.alias or scope.statement.base
+    while alias not in scope.row and scope.outer is not None:
+        scope = scope.outer
+    item = scope.row.get(alias)
     if item is None:
         return None
     value = scope.statement.reader(column)(item)

@@ -9,7 +9,7 @@ from django.db.models.sql.where import AND, WhereNode
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.lowering import lower
 from dynamo_single.orm.conditions.terms import Condition, join
-from dynamo_single.orm.expressions.interpreter import Interpretation
+from dynamo_single.orm.expressions.computing import Interpretation
 from dynamo_single.orm.results.columns import Shape
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.types import DynamoModel
@@ -28,9 +28,9 @@ def _separated(model: type[DynamoModel], node: Any) -> tuple[list[Condition], An
     if node is None or not node.children:
         return [], None
     if not isinstance(node, WhereNode) or node.negated or node.connector != AND:
-        read = _read(model, node)
-        return ([read], None) if read is not None else ([], node)
-    whole = _read(model, node)
+        found = read(model, node)
+        return ([found], None) if found is not None else ([], node)
+    whole = read(model, node)
     if whole is not None:
         return [whole], None
     pushed: list[Condition] = []
@@ -43,11 +43,12 @@ def _separated(model: type[DynamoModel], node: Any) -> tuple[list[Condition], An
 
 
 def _leaf(model: type[DynamoModel], node: Any) -> tuple[list[Condition], Any]:
-    read = _read(model, node)
-    return ([], node) if read is None else ([read], None)
+    found = read(model, node)
+    return ([], node) if found is None else ([found], None)
 
 
-def _read(model: type[DynamoModel], node: Any) -> Condition | None:
+def read(model: type[DynamoModel], node: Any) -> Condition | None:
+    """Return a condition that keys and filters support; ``None`` for other conditions."""
     try:
         found = tree.read_where(model, node)
         lower(found, registry.layout_of(model))

@@ -38,12 +38,13 @@ from dynamo_single.table.flow import call_sync, collect, is_run, iterate_pages, 
 
 if TYPE_CHECKING:
     from dynamo_single.orm.expressions import interpreter
-    from dynamo_single.orm.query import interpreted
+    from dynamo_single.orm.query import correlated, interpreted
     from dynamo_single.orm.relations import filters, joined_rows, steps
     from dynamo_single.orm.results import async_rerun, computation, objects, one_query, prefetch, rows
     from dynamo_single.orm.results.objects import Results
     from dynamo_single.orm.results.state import QueryState
 else:
+    correlated = LazyModule("dynamo_single.orm.query.correlated")
     filters = LazyModule("dynamo_single.orm.relations.filters")
     joined_rows = LazyModule("dynamo_single.orm.relations.joined_rows")
     steps = LazyModule("dynamo_single.orm.relations.steps")
@@ -147,11 +148,18 @@ class PlannedQuerySet(StatefulQuerySet[M]):
             kwargs = dict(map(with_sorted_members, kwargs.items()))
         if self._asked.computation is not None and computation.names_computed(self._asked.computation, conditions):
             interpreted.enter(self)
-        if may_read_others(self.model, conditions) and (
-            subqueries.has_subquery(conditions) or filters.leads_on(self.model, conditions)
-        ):
-            self._ask_later(negate, models.Q(*args, **kwargs))
-            return
+        if may_read_others(self.model, conditions):
+            computed: Sequence[Any] = ()
+            others: Sequence[Any] = conditions
+            if subqueries.has_expression(conditions):
+                prepared = correlated.prepared(conditions)
+                computed, others = correlated.separated(self.model, prepared, negate=negate)
+                args, kwargs = (*computed, *others), {}
+            if subqueries.has_subquery(others) or filters.leads_on(self.model, others):
+                self._ask_later(negate, models.Q(*args[len(computed) :], **kwargs))
+                if not computed:
+                    return
+                args, kwargs = computed, {}
         with django_errors_translated(self.model, *conditions):
             super()._filter_or_exclude_inplace(negate, args, kwargs)  # type: ignore[misc]  # Django's, private
         # Django's property would apply a manager's own condition first, which may be this one.

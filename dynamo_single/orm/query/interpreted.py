@@ -7,10 +7,11 @@ Nothing is sent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from django.db import models
+from django.db.models import Exists, Subquery
 from django.db.models import query as django_query
 from django.db.models.expressions import Col
 from msgspec.structs import replace
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON
 from dynamo_single.orm.expressions import computable, interpreter
+from dynamo_single.orm.expressions.nested import within
 from dynamo_single.orm.expressions.plain_columns import with_plain_columns
 from dynamo_single.orm.relations import joining
 from dynamo_single.orm.results import columns
@@ -43,6 +45,12 @@ def entered(queryset: Q) -> Q:
     clone: Q = given._chain()
     enter(clone)
     return clone
+
+
+def ordered(queryset: Q, names: Sequence[object]) -> Q:
+    """Return a queryset that is ordered by expressions."""
+    prepare(names)
+    return entered(queryset)
 
 
 def instead(queryset: Q, refusal: NotSupported) -> Q:
@@ -94,6 +102,32 @@ def _select(queryset: Any, names: Sequence[str]) -> None:
         query.selected.update({alias: alias for alias in annotations})
 
 
+def prepare(expressions: Iterable[Any]) -> None:
+    """Translate the querysets of the subqueries in expressions, before Django resolves these."""
+    for each in within(expressions):
+        if isinstance(each, tuple):
+            prepare(each[1:])
+        elif isinstance(each, Subquery):
+            _translate(each)
+
+
+def _translate(subquery: Any) -> None:
+    query = subquery.query
+    asked, iterable = getattr(query, "asked", (None, None))
+    if asked is None or asked.interpreted:
+        return
+    if isinstance(subquery, Exists):
+        # No columns or groups decide whether there is a row.
+        query.asked = replace(asked, columns=None, computation=None, distinct=False, interpreted=True), iterable
+        return
+    queryset = query.model._base_manager.all()
+    queryset.query = query
+    enter(queryset)
+    query = queryset.query
+    query.subquery = True
+    subquery.query = query
+
+
 def annotate(
     queryset: Q,
     args: Sequence[object],
@@ -107,6 +141,7 @@ def annotate(
     Raises ``refusal`` for expressions that cannot be computed in memory.
     """
     computable.check_depth((*args, *kwargs.values()))
+    prepare((*args, *kwargs.values()))
     before: Any = entered(queryset)
     with django_errors_translated(queryset.model, *args, *kwargs.values()):
         clone: Q = before._natively("annotate" if select else "alias", *args, **kwargs)
@@ -135,6 +170,7 @@ def with_columns(
 ) -> Q:
     """Return ``values()``, or ``values_list()`` if ``flat`` is not ``None``."""
     computable.check_depth((*fields, *expressions.values()))
+    prepare((*fields, *expressions.values()))
     before: Any = entered(queryset)
     with django_errors_translated(queryset.model, *fields, *expressions.values()):
         found = before._natively("values_list", *fields, flat=flat, named=named) if flat is not None else None
@@ -162,6 +198,7 @@ async def aggregate(
 ) -> dict[str, Any]:
     """Return the results of aggregates by alias; raises ``refusal`` if they cannot be computed in memory."""
     computable.check_depth(expressions.values())
+    prepare(expressions.values())
     found: Any = entered(queryset)
     query: Any = found.query.chain()
     resolved: dict[str, Any] = {}

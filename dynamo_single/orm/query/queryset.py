@@ -141,7 +141,7 @@ class QuerySet(AsyncQuerySet[M]):
         self._refuse_secrets(field_names)
         with django_errors_translated(self.model, *field_names):
             ordered = super().order_by(*field_names)
-        return ordered if is_by_names(field_names) else interpreted.entered(ordered)
+        return ordered if is_by_names(field_names) else interpreted.ordered(ordered, field_names)
 
     def count(self) -> int:
         """Count without reading: Query with Select=COUNT, one request for each megabyte that is passed over."""

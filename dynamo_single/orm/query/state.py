@@ -243,8 +243,13 @@ def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
         try:
             where = _where(model, query, in_python=asked.cached_lists is not None)
         except NotSupported as refusal:
-            if asked.in_memory is None or asked.cached_lists is not None:
+            if asked.cached_lists is not None:
                 raise
+            if asked.in_memory is None:
+                # A slice bounds the reading of subqueries as it bounds that of related objects.
+                if query.high_mark is None or not subqueries.has_expression(subqueries.leaves(query.where)):
+                    raise
+                queryset = queryset._asking(replace(asked, in_memory=DEFAULT_LIMIT))
             return state_of(interpreted.instead(queryset, refusal))
         if asked.in_memory is not None and not is_by_names(ordering):
             return state_of(interpreted.entered(queryset))

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import OuterRef, Q
+from django.db.models.expressions import ResolvedOuterRef
 
 from dynamo_single.exceptions import InvalidValue, TooManyMatches
 from dynamo_single.orm.results.state import DEFAULT_LIMIT
@@ -35,6 +36,30 @@ def _has_queryset(condition: Any) -> bool:
     return pair and str(condition[0]).endswith("__in") and hasattr(condition[1], "_asked")
 
 
+def has_expression(conditions: Iterable[object]) -> bool:
+    """Return whether a condition contains ``Exists()``, ``Subquery()`` or ``OuterRef()``."""
+    waiting: list[Any] = list(conditions)
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Q | tuple | list):
+            waiting += each.children if isinstance(each, Q) else each
+        elif getattr(each, "subquery", False) or isinstance(each, OuterRef | ResolvedOuterRef):
+            return True
+        elif hasattr(each, "_asked"):
+            waiting += leaves(each.query.where)
+            waiting += [condition for _, condition in each._asked.inside]
+        elif hasattr(each, "get_source_expressions"):
+            waiting += each.get_source_expressions()
+    return False
+
+
+def leaves(node: Any) -> Iterator[Any]:
+    """Yield the expressions on both sides of each condition in Django's tree."""
+    for child in getattr(node, "children", ()):
+        yield from leaves(child)
+    yield from (side for side in (getattr(node, "lhs", None), getattr(node, "rhs", None)) if side is not None)
+
+
 def with_subqueries_replaced(condition: Any, read: SubqueryReader) -> Any:
     """Return the condition with each queryset replaced by a list."""
     if isinstance(condition, Q):
@@ -50,13 +75,15 @@ def check(model: Any, name: str, queryset: Any) -> list[Any]:
     """Raise ``InvalidValue`` for a queryset that Django rejects too; else return an empty list. Nothing is read."""
     asked, computation = queryset._asked, queryset._computation
     names = computation.output if computation is not None else asked.columns.names if asked.columns else ("pk",)
+    if asked.row_shape is not None:
+        names = (*queryset.query.values_select, *queryset.query.annotation_select)
     if len(names or ("pk",)) != 1:
         raise InvalidValue(
             f"The queryset in {name} gives {', '.join(names)}: name one, by values_list(..., flat=True)."
         )
     fields = {field.name: field for field in model._meta.concrete_fields if field.is_relation}
     field = fields.get(name.removesuffix("__in"))
-    if field is None or asked.columns is not None:
+    if field is None or asked.columns is not None or asked.row_shape is not None:
         return []
     target = field.related_model._meta
     if queryset.model._meta.concrete_model is not target.concrete_model:
@@ -91,7 +118,8 @@ async def subquery_values(name: str, queryset: Any) -> list[Any]:
     steps = queryset._asked.steps
     limit = (queryset._asked.in_memory or DEFAULT_LIMIT) if steps is None else steps.left
     source = queryset
-    if queryset._asked.columns is None and queryset._computation is None:
+    asked = queryset._asked
+    if asked.columns is None and queryset._computation is None and asked.row_shape is None:
         source = source.values_list("pk", flat=True)
     if not source.query.is_sliced:
         # The order does not matter here, and no key may support Meta.ordering.

@@ -113,8 +113,10 @@ class WritingQuerySet(PlannedQuerySet[M]):
         self._check_rows()
         # Before any read, and even if the queryset is not planned.
         await knowledge.ask(registry.layout_of(self.model))
-        if self._asked.interpreted and (await self._state()).interpretation.chooses:
-            return await computed_update.update(self, given, pending)
+        if self._asked.interpreted or (self._asked.in_memory is not None and not self._asked.inside):
+            interpretation = (await self._state()).interpretation
+            if interpretation is not None and interpretation.chooses:
+                return await computed_update.update(self, given, pending)
         try:
             assigned = queryset_update.read_assignments(self.model, given)
         except NotSupported as refusal:

@@ -75,15 +75,17 @@ _OF_KEYS = ("", "exact", "in", "isnull", "pk")
 
 
 def may_read_others(model: type[DynamoModel], conditions: Iterable[object]) -> bool:
-    """Return whether a condition may read other objects first: it names more than an attribute, or has a queryset."""
+    """Return whether a condition may read other objects: it names more than an attribute, or has a queryset."""
     for condition in conditions:
         if isinstance(condition, Q):
             if may_read_others(model, condition.children):
                 return True
+        elif hasattr(condition, "resolve_expression"):
+            return True
         elif isinstance(condition, tuple) and len(condition) == 2:
             first, _, rest = str(condition[0]).partition("__")
             plain, references = _own_names(model)
-            if hasattr(condition[1], "_asked") or (
+            if hasattr(condition[1], "resolve_expression") or (
                 first not in plain and (first not in references or rest not in _OF_KEYS)
             ):
                 return True

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Literal
 
 from django.db.models import Exists, Transform, lookups
-from django.db.models.expressions import Col, CombinedExpression, Expression, Value
+from django.db.models.expressions import Col, CombinedExpression, Expression, ResolvedOuterRef, Value
 from django.db.models.fields import json, related_lookups
 from django.db.models.fields.related_descriptors import ReverseManyToOneDescriptor, ReverseOneToOneDescriptor
 from msgspec import Struct
@@ -356,7 +356,12 @@ def is_own(model: type[DynamoModel], side: Col) -> bool:
 
 def _computed(model: type[DynamoModel], side: object) -> NotSupported:
     """Return the error for a condition that would have to compute from the stored value."""
-    if isinstance(side, Exists) and (reference := excluded_reference(model, side.query)) is not None:
+    # Django's own Exists(), which it makes for exclude() over a relation, has none of this app's options.
+    if (
+        isinstance(side, Exists)
+        and not hasattr(side.query, "asked")
+        and (reference := excluded_reference(model, side.query)) is not None
+    ):
         label = model._meta.label
         return NotSupported(f"{label} cannot be filtered by objects that refer to it: {exclusion_advice(reference)}.")
     source = getattr(side, "lhs", None)
@@ -385,6 +390,10 @@ def plain_value(value: Any) -> Any:
     """Return one of a lookup's values, as in ``direct_value``."""
     if isinstance(value, Value):
         return value.value
+    if isinstance(value, ResolvedOuterRef):
+        raise ValueError(
+            "OuterRef() names an attribute of an outer query. Use this queryset in Subquery() or Exists()."
+        )
     if isinstance(value, Expression) or hasattr(value, "resolve_expression"):
         if hasattr(value, "model"):
             raise NotSupported(

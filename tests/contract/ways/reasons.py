@@ -24,6 +24,7 @@ OWN = "A method or an option of ours, which Django does not have: nothing is to 
 MIGRATE = "The way out is a command, which tests of migrations run."
 KEPT = "The way out is to leave the value as it is."
 ELSE = "It takes a generic relation, or a model in an SQL database; the way out is another query."
+OUTER = "It has no row without an outer queryset; tests of subqueries provoke it."
 MANY = "It takes more objects than a test of a way out writes; tests of its own limit reach it."
 
 #: Places by their names in ``collected.py``.
@@ -125,7 +126,14 @@ REASONS: dict[str, str] = dict(
                     *(f"orm/write/queryset_update.py: _target {number}" for number in (3, 4)),
                 ),
             ),
-            (ELSE, ("orm/relations/joining.py: check 1", "orm/relations/joining.py: check 2")),
+            (
+                ELSE,
+                (
+                    "orm/query/correlated.py: separated",
+                    "orm/relations/joining.py: check 1",
+                    "orm/relations/joining.py: check 2",
+                ),
+            ),
             (
                 MANY,
                 (

@@ -11,14 +11,16 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.db import models
-from django.db.models import Lookup
+from django.db.models import Lookup, Subquery
 from django.db.models.expressions import Col
 from django.db.models.fields import json
+from django.db.models.sql import Query
 from django.db.models.sql.where import AND, OR, NothingNode, WhereNode
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.expressions.comparing import ORDERINGS, hashable, is_equal, is_ordered
 from dynamo_single.orm.expressions.evaluation import evaluate
+from dynamo_single.orm.expressions.functions import subqueries
 from dynamo_single.orm.expressions.functions.casting import as_text
 from dynamo_single.orm.expressions.functions.documents import MISSING, place, step_into
 from dynamo_single.orm.expressions.scope import Expression, Scope
@@ -102,6 +104,8 @@ def _operand(lookup: Expression, scope: Scope) -> Any:
         given = models.Value(given, output_field=lookup.lhs.output_field)
         for transform in lookup.bilateral_transforms:
             given = transform(given)
+    if lookup.lookup_name == "in" and isinstance(given, Subquery | Query):
+        return subqueries.members(given, scope)
     if hasattr(given, "resolve_expression"):
         return evaluate(given, scope)
     if lookup.lookup_name in ("in", "range"):

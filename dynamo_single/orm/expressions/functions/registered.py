@@ -8,6 +8,7 @@ from dynamo_single.orm.expressions.functions import (
     dates,
     documents,
     mathematics,
+    subqueries,
     texts,
     windows,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "dates",
     "documents",
     "mathematics",
+    "subqueries",
     "texts",
     "windows",
 ]

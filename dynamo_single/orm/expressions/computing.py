@@ -1,0 +1,161 @@
+"""Compute the results of Django's query from rows in memory: SQL's steps in SQL's order.
+
+The rest of ``WHERE``, the groups, ``HAVING``, window functions, the order, ``DISTINCT`` and the slice. This module
+sends no requests: ``interpreter`` reads the rows of a query, and ``subqueries`` those of the queries within it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from dynamo_single.orm.expressions import nested, ordering
+from dynamo_single.orm.expressions.comparing import hashable
+from dynamo_single.orm.expressions.evaluation import evaluate
+from dynamo_single.orm.expressions.functions.casting import in_type
+from dynamo_single.orm.expressions.functions.registered import windows
+from dynamo_single.orm.expressions.scope import Expression, Scope
+from dynamo_single.orm.relations import joining
+from dynamo_single.orm.results.columns import Shape
+from dynamo_single.orm.results.state import Window
+
+
+class Interpretation(Struct, frozen=True):
+    """Django's query with the parts of its conditions that are computed in memory; ``shape`` makes rows."""
+
+    query: Any
+    where: Any = None
+    having: Any = None
+    qualify: Any = None
+    shape: Shape | None = None
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether a result represents several objects."""
+        return isinstance(self.query.group_by, tuple)
+
+    @property
+    def chooses(self) -> bool:
+        """Whether the results are other than the objects that the conditions of keys and filters find."""
+        alone = self.where is None and self.having is None and self.qualify is None
+        return self.is_grouped or not alone or bool(self.query.distinct and self.shape)
+
+    @property
+    def windows(self) -> list[Expression]:
+        """The window functions of the annotations, conditions and orders."""
+        return windows.windows_in([*self.query.annotations.values(), self.qualify, *self.query.order_by])
+
+    @property
+    def expressions(self) -> list[Expression]:
+        """The expressions and conditions that are computed of each row or group."""
+        groups = self.query.group_by if self.is_grouped else ()
+        return [*self.query.annotations.values(), self.where, self.having, self.qualify, *groups]
+
+    @property
+    def has_subqueries(self) -> bool:
+        """Whether other objects are read for what is computed."""
+        return bool(nested.subqueries_in([*self.expressions, *self.query.order_by]))
+
+    def __str__(self) -> str:
+        """Return the steps in words, without values, for ``explain()``."""
+        return ", ".join(self._steps())
+
+    def _steps(self) -> Iterator[str]:
+        query = self.query
+        if self.where is not None:
+            yield "filtered"
+        if self.is_grouped:
+            yield "grouped"
+        if query.annotation_select:
+            named = (f"{alias}={type(each).__name__}" for alias, each in query.annotation_select.items())
+            yield f"computed with {', '.join(named)}"
+        if self.having is not None or self.qualify is not None:
+            yield "filtered by computed values"
+        if query.distinct:
+            yield "each row once"
+
+
+def chosen(
+    found: Interpretation, rows: list[Scope], orders: Sequence[Expression], window: Window, *, is_reversed: bool
+) -> list[Scope]:
+    """Return the scopes of the results, in order and in the slice, given those of the rows."""
+    if found.where is not None:
+        rows = [each for each in rows if evaluate(found.where, each)]
+    rows = _grouped(found, rows, orders)
+    if found.having is not None:
+        rows = [each for each in rows if evaluate(found.having, each)]
+    for each in windows.windows_in([*found.query.annotations.values(), found.qualify, *orders]):
+        windows.compute(each, rows)
+    if found.qualify is not None:
+        rows = [each for each in rows if evaluate(found.qualify, each)]
+    for scope in rows:
+        annotate(found.query, scope)
+    rows = ordering.sort_scopes(rows, orders, is_reversed=is_reversed and bool(orders))
+    if is_reversed and not orders:
+        rows.reverse()
+    if found.query.distinct and found.shape is not None:
+        rows = _distinct(found, rows)
+    return rows[window.start : window.stop]
+
+
+def _grouped(found: Interpretation, rows: list[Scope], orders: Sequence[Expression]) -> list[Scope]:
+    """Return the groups, in the order of their first rows; without groups each row is one."""
+    query = found.query
+    if query.group_by is True and joining.joins_of(query):
+        by_object: dict[int, list[Scope]] = {}
+        for each in rows:
+            by_object.setdefault(id(each.row[each.statement.base]), []).append(each)
+        return [
+            Scope(members[0].statement, members[0].row, members, members[0].outer) for members in by_object.values()
+        ]
+    if not found.is_grouped:
+        return rows
+    keys = [query.resolve_ref(each) if isinstance(each, str) else each for each in query.group_by]
+    # As in SQL, an order by an attribute divides the groups.
+    keys += [column for order in orders for column in order.get_group_by_cols()]
+    groups: dict[object, list[Scope]] = {}
+    for each in rows:
+        groups.setdefault(hashable([evaluate(key, each) for key in keys]), []).append(each)
+    return list(map(_group, groups.values()))
+
+
+def _group(members: Sequence[Scope]) -> Scope:
+    first = members[0]
+    return Scope(first.statement, first.row, members, first.outer)
+
+
+def annotate(query: Any, scope: Scope) -> None:
+    """Store the values of the selected annotations in a scope."""
+    for alias, expression in query.annotation_select.items():
+        field = getattr(expression, "_output_field_or_none", None) or getattr(expression, "output_field", None)
+        scope.known[alias] = in_type(field, evaluate(expression, scope))
+
+
+def output_names(query: Any) -> tuple[str, ...]:
+    """Return the names of a row's values."""
+    if query.selected is not None:
+        return tuple(query.selected)
+    return (*query.values_select, *query.annotation_select)
+
+
+def values_of(found: Interpretation, scope: Scope) -> tuple[Any, ...]:
+    """Return the values of a row in the order of their names."""
+    columns = dict(zip(found.query.values_select, found.query.select, strict=False))
+    names = output_names(found.query)
+    return tuple(evaluate(columns[name], scope) if name in columns else scope.known[name] for name in names)
+
+
+def _distinct(found: Interpretation, rows: list[Scope]) -> list[Scope]:
+    unique: dict[object, Scope] = {}
+    for each in rows:
+        unique.setdefault(hashable(values_of(found, each)), each)
+    return list(unique.values())
+
+
+def single_value(found: Interpretation, scope: Scope) -> Any:
+    """Return the only value of a row; that of a query without named columns is its only selected one."""
+    if output_names(found.query):
+        return values_of(found, scope)[0]
+    return evaluate(found.query.select[0], scope)
