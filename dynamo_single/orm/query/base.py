@@ -38,13 +38,12 @@ from dynamo_single.table.flow import call_sync, collect, is_run, iterate_pages, 
 
 if TYPE_CHECKING:
     from dynamo_single.orm.expressions import interpreter
-    from dynamo_single.orm.query import correlated, interpreted
+    from dynamo_single.orm.query import interpreted
     from dynamo_single.orm.relations import filters, joined_rows, steps
     from dynamo_single.orm.results import async_rerun, computation, objects, one_query, prefetch, rows
     from dynamo_single.orm.results.objects import Results
     from dynamo_single.orm.results.state import QueryState
 else:
-    correlated = LazyModule("dynamo_single.orm.query.correlated")
     filters = LazyModule("dynamo_single.orm.relations.filters")
     joined_rows = LazyModule("dynamo_single.orm.relations.joined_rows")
     steps = LazyModule("dynamo_single.orm.relations.steps")
@@ -152,8 +151,8 @@ class PlannedQuerySet(StatefulQuerySet[M]):
             computed: Sequence[Any] = ()
             others: Sequence[Any] = conditions
             if subqueries.has_expression(conditions):
-                prepared = correlated.prepared(conditions)
-                computed, others = correlated.separated(self.model, prepared, negate=negate)
+                prepared = interpreted.prepared(conditions)
+                computed, others = interpreted.separated(self.model, prepared, negate=negate)
                 args, kwargs = (*computed, *others), {}
             if subqueries.has_subquery(others) or filters.leads_on(self.model, others):
                 self._ask_later(negate, models.Q(*args[len(computed) :], **kwargs))

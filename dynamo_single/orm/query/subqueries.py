@@ -53,7 +53,7 @@ def has_expression(conditions: Iterable[object]) -> bool:
     return False
 
 
-def leaves(node: Any) -> Iterator[Any]:
+def leaves(node: object) -> Iterator[object]:
     """Yield the expressions on both sides of each condition in Django's tree."""
     for child in getattr(node, "children", ()):
         yield from leaves(child)

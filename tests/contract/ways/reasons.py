@@ -129,7 +129,7 @@ REASONS: dict[str, str] = dict(
             (
                 ELSE,
                 (
-                    "orm/query/correlated.py: separated",
+                    "orm/query/interpreted.py: separated",
                     "orm/relations/joining.py: check 1",
                     "orm/relations/joining.py: check 2",
                 ),
