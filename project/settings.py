@@ -31,6 +31,9 @@ DYNAMO_SINGLE = {
     ),
 }
 DATABASES = {"default": {"ENGINE": "dynamo_single.backend"}}
+# `manage.py demo` shows what each page of the admin cost.
+if env.bool("ADMIN_PANEL", False):
+    DYNAMO_SINGLE_COSTS = {"ADMIN_PANEL": True}
 
 INSTALLED_APPS = [
     "dynamo_single.admin.apps.DynamoAdminConfig",  # in the place of django.contrib.admin
@@ -52,14 +55,14 @@ AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["dynamo_single.contrib.accounts.backends.EmailOrUsernameBackend"]
 ACCOUNTS = {
     "LOGIN_WITH": ["email", "username", "phone"],
-    "PHONE_SENDER": "project.site.phones.show",
+    "PHONE_SENDER": "project.site.mails.show",
     "SECRETS": {"phone": 6},
 }
 SESSION_ENGINE = "dynamo_single.sessions"
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "account"
-# The demo's mails, with the links that they hold, are shown where the server runs.
-email_backend = env.str("EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend")
+# The demo's mails, with the links that they hold, are printed where the server runs, and shown at /mails/.
+email_backend = env.str("EMAIL_BACKEND", "project.site.mails.EmailBackend")
 # MAILERS stands in the place of EMAIL_BACKEND since Django 6.1, which refuses the two together.
 if hasattr(mail, "mailers"):
     MAILERS = {"default": {"BACKEND": email_backend}}

@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from dynamo_single.contrib.accounts.admin import AdminLoginForm, AdminPasswordChangeForm
+from project.site.mails import MailsPage
 from project.site.views import FrontPage
 
 admin.site.login_form = AdminLoginForm
@@ -15,6 +16,7 @@ urlpatterns = [
     path("books/", include("project.records.urls")),
     path("users/", include("project.service.urls")),
     path("servers/", include("project.chat.urls")),
+    path("mails/", MailsPage.as_view(), name="mails"),
     path("admin/", admin.site.urls),
     path("accounts/", include("dynamo_single.contrib.accounts.urls")),
 ]

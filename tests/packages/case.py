@@ -79,8 +79,24 @@ def checked(number: str) -> str:
     return "\n".join(str(each) for each in checks.run_checks() if str(each.id).endswith(number))
 
 
-def admin_pages() -> None:
-    """Visit the admin's pages as a superuser: lists, forms, the trash, and the pages of the table."""
+#: This app's own pages in the admin: the table's, those of one company, its trash, and a search of the whole table.
+OWN = (
+    *(f"dynamodb/{name}/" for name in ("table", "patterns", "pictures", "health", "log", "jobs")),
+    "dynamodb/health/?check=",
+    "dynamodb/table/?pk=COMPANY%23{pk}",
+    "dynamodb/item/?pk=COMPANY%23{pk}&sk=%23METADATA",
+    "directory/company/{pk}/delete/",
+    "directory/company/?trash=yes",
+    "directory/company/?q=x&scan=",
+    "directory/person/add/",
+)
+
+
+def admin_pages(*patterns: Any) -> None:
+    """Visit the admin's pages as a superuser: lists, forms, the trash, and the pages of the table.
+
+    ``patterns`` are those that the package needs next to the admin's.
+    """
     from django.contrib import admin
     from django.contrib.auth import get_user_model
     from django.test import Client
@@ -89,7 +105,7 @@ def admin_pages() -> None:
     from project.directory.models import Company
 
     admin.autodiscover()
-    addresses(path("admin/", admin.site.urls))
+    addresses(*patterns, path("admin/", admin.site.urls))
     company = Company.objects.create(name="Acme")
     user = get_user_model().objects.create_superuser("boss", "boss@example.com", "plainly-fake-1")
     client = Client()
@@ -101,6 +117,7 @@ def admin_pages() -> None:
         f"{listed}add/",
         f"{listed}{company.pk}/change/",
         f"{listed}{company.pk}/history/",
+        *(f"/admin/{address.format(pk=company.pk)}" for address in OWN),
     ):
         page = client.get(address)
         assert page.status_code == 200, (address, page.status_code)

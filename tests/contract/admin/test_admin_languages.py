@@ -10,7 +10,7 @@ import django
 import pytest
 from django.test import override_settings
 from django.utils.text import capfirst
-from django.utils.translation import override
+from django.utils.translation import override, to_language
 
 import dynamo_single
 from dynamo_single.table import Table
@@ -48,9 +48,14 @@ def mixed(page: str, texts: set[str]) -> set[str]:
 def test_no_page_mixes_languages(language: str, engine: Table) -> None:
     """Django's texts and ours are both in the language of the page."""
     world = World(superuser(table_ready()))
-    with override_settings(LANGUAGE_CODE=language, DYNAMO_SINGLE_COSTS=PANEL), override(language):
+    with (
+        override_settings(LANGUAGE_CODE=to_language(language), DYNAMO_SINGLE_COSTS=PANEL),
+        override(to_language(language)),
+    ):
         texts = english(language) - names() - codes()
         answers = {name: page(world).content.decode() for name, page in PAGES.items()}
     table_ready()
     assert {name: found for name, page in answers.items() if (found := mixed(page, texts))} == {}
-    assert [name for name, page in answers.items() if "<html" in page and f'lang="{language}' not in page] == []
+    assert [
+        name for name, page in answers.items() if "<html" in page and f'lang="{to_language(language)}"' not in page
+    ] == []

@@ -159,7 +159,7 @@ def _port(name: str, text: str) -> int:
 @contextlib.contextmanager
 def _web_server(port: int) -> Iterator[subprocess.Popen[bytes]]:
     command = (sys.executable, str(Path(settings.BASE_DIR) / "manage.py"), "runserver", f"127.0.0.1:{port}")
-    server = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    server = subprocess.Popen(command, stdin=subprocess.DEVNULL, env={"ADMIN_PANEL": "true", **os.environ})
     try:
         yield server
     finally:

@@ -1,0 +1,61 @@
+"""The demo's e-mails and texts: printed where the server runs, and kept for a page of the demo."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.core.mail.backends.console import EmailBackend as ConsoleBackend
+from django.http import Http404
+from django.views.generic import TemplateView
+
+from dynamo_single.clock import now
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """An e-mail, or a text to a telephone, which has no subject."""
+
+    at: datetime
+    to: str
+    subject: str
+    body: str
+
+
+#: The last ones that this process has sent; a restart of the server clears them.
+outbox: deque[Sent] = deque(maxlen=50)
+
+
+class EmailBackend(ConsoleBackend):
+    """Print e-mails as Django's console backend does, and keep the last 50 of them."""
+
+    def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
+        """Return how many e-mails were printed."""
+        for message in email_messages:
+            outbox.append(Sent(now(), ", ".join(message.to), str(message.subject), str(message.body)))
+        return super().send_messages(email_messages) or 0
+
+
+def show(number: str, text: str) -> None:
+    """Print and keep a text instead of sending it."""
+    outbox.append(Sent(now(), number, "", text))
+    sys.stdout.write(f"\nText to {number}: {text}\n")
+    sys.stdout.flush()
+
+
+class MailsPage(TemplateView):
+    """The last e-mails and texts, with their links. Send no request; respond with 404 unless ``DEBUG`` is set."""
+
+    template_name = "site/mails.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Add what was sent, the newest first."""
+        if not settings.DEBUG:
+            raise Http404("The e-mails of the demo contain links to accounts, so this page exists only with DEBUG.")
+        return super().get_context_data(**kwargs, sent=list(reversed(outbox)))
