@@ -71,6 +71,7 @@ DOCUMENTED_IMPORTS = {
     *("django.contrib.auth.hashers.check_password", "django.contrib.auth.hashers.make_password"),
     *("django.core.validators.MaxLengthValidator", "django.core.validators.MinLengthValidator"),
     *("django.db.models.fields.files.FieldFile", "django.tasks.base.TaskError"),
+    *("django.core.files.base.ContentFile", "django.core.validators.RegexValidator"),
     *(f"django.db.models.signals.{when}_{what}" for when in ("pre", "post") for what in ("delete", "init", "save")),
     *("django.db.models.signals.class_prepared", "django.db.models.signals.post_migrate"),
 }
@@ -169,9 +170,9 @@ def classes() -> list[type]:
         importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
         for package in PACKAGES
         for path in sorted((ROOT / package).rglob("*.py"))
-        # One project has one set of the models of ``accounts``. A project installs the apps of ``rest_framework`` and
-        # ``tasks``, and the packages of ``observability``.
-        if not {"commands", "ready", "observability", "rest_framework", "tasks"} & {*path.parts}
+        # One project has one set of the models of ``accounts``. A project installs the apps of ``celery``,
+        # ``rest_framework`` and ``tasks``, and the packages of ``observability``.
+        if not {"commands", "ready", "celery", "observability", "rest_framework", "tasks"} & {*path.parts}
     ]
     return [
         each
