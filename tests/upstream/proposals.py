@@ -21,7 +21,7 @@ PROPOSALS = (
     (r"CustomSession|dynamo_single\.Session|'Manager' object has no attribute 'save'", "Sessions are no model."),
     (r"on django.contrib.sessions", "A session that cannot be written"),
     (r"[Cc]ache table|cache entry", "The cache"),
-    (r"select_related\('(\w+)'\): .*prefetch_related\('\1'\) reads the objects", "`select_related()`"),
+    (r"select_related\('(\w+)'\): .*prefetch_related\('\1'\) fetches the objects", "`select_related()`"),
     (
         r"FieldDoesNotExist: \w+ has no field named|Error deserializing object|unexpected keyword argument '\w+_set'",
         "Many-to-many relations",
@@ -35,7 +35,7 @@ PROPOSALS = (
     (r"icontains is not|iexact is not|istartswith is not", "Case."),
     (r"(week_day|month|day|hour|minute|second|quarter|week) is not supported", "Parts of dates"),
     (r"extra\(\) is not|raw\(\) is not|alias\(\) is not|turn it into SQL", "No computing while reading."),
-    (r"there are Count, Min, Max, Sum, Avg|Expressions in values|an aggregate takes", "No computing while reading."),
+    (r"Use Count, Min, Max, Sum, Avg|Expressions in values|an aggregate accepts", "No computing while reading."),
     (r"Ordering by|in a condition is not supported|__abs is not supported", "No computing while reading."),
     (r"adds and subtracts numbers", "Expressions that DynamoDB does not compute."),
     (r"takes keyword arguments only", "Positional constructor arguments"),

@@ -68,7 +68,7 @@ def watched_attributes(binding: ModelBinding) -> frozenset[str]:
 
 
 def changes_extracted(model: type[DynamoModel], changes: Iterable[Change], changed: Collection[str]) -> bool:
-    """Return whether changes reach a path that an attribute is extracted from, or a document among the ``changed``."""
+    """Return whether changes reach the path of an extracted attribute, or a document among the ``changed``."""
     form = form_of(model)
     if not form.extracted:
         return False

@@ -1,7 +1,7 @@
 """The base of all effects, and the conditions of a write.
 
 An effect compares an item before and after a write, and adds the writes of other items that depend on it, such as
-claims or counters. This module does not depend on any single effect, on how an item is computed, or on how it is sent.
+claims or counters. This module does not depend on any single effect, on the computation of an item, or on its request.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from dynamo_single.table import names
 
 #: Returns the error for a refused action; ``None`` if the action belongs to another effect.
 Explain = Callable[[Action, Item | None], Exception | None]
-#: Whether a write is retried because a dependent item had changed: an index may have returned its earlier state.
+#: Whether this is a retry after a change of a dependent item: an index may have returned its earlier state.
 is_repeated: ContextVar[bool] = ContextVar("is_repeated", default=False)
 
 
 class Subject(Struct, frozen=True, eq=False):
-    """The object whose item is written, for messages and for effects that need its ``pk``."""
+    """The object of the written item, for messages and for effects that need its ``pk``."""
 
     _obj: Any
 
@@ -57,7 +57,7 @@ class Subject(Struct, frozen=True, eq=False):
         return secrecy.shown(self.model, self.pk)
 
     def naming(self) -> Callable[[], str]:
-        """Return a function that gives the object's current name later: most names are never used in a message."""
+        """Return a function that gives the object's current name later: most names never appear in a message."""
         model, field = self.model, self.model._meta.pk
         names = field.names if isinstance(field, IdentityField) else (field.attname,)
         values = self._obj.__dict__
@@ -71,8 +71,8 @@ class Transition(Struct, frozen=True, eq=False):
     """An item before and after a write; ``None`` is an item that does not exist.
 
     ``written_names`` contains the physical names that the write sets or removes, ``missing_parents`` the keys of
-    parents that are known to be gone. ``pending`` is the ``atomic()`` block that the write joins. A ``lenient`` write
-    (fixtures) does not require its parents.
+    parents that the app knows to be gone. ``pending`` is the ``atomic()`` block that the write joins. A ``lenient``
+    write (fixtures) does not require its parents.
     """
 
     subject: Subject
@@ -92,10 +92,10 @@ class SideWrites(Struct, frozen=True, eq=False):
     """The writes that one effect adds to the write of an object.
 
     - ``actions`` write other items; ``written_items`` contains these items, before and after.
-    - ``as_read`` contains the physical names of the object's item that must not have changed since it was read.
+    - ``as_read`` contains the physical names of the object's item that must be unchanged since the read.
     - ``amend`` changes the object's own update, and ``mark`` contains the attributes that it adds to the item.
-    - ``afterwards`` runs after everything is written.
-    - ``exclusive``: an equal item written by another process does not count as this write.
+    - ``afterwards`` runs after all writes.
+    - ``exclusive``: an equal item of another process does not count as this write.
     """
 
     actions: tuple[Action, ...] = ()
@@ -150,7 +150,7 @@ class Effect:
         """Finish what earlier writes left undone, without a limit (``dynamo_rebuild``)."""
 
     async def update_dependents(self, obj: DynamoModel, pending: Block | None) -> None:
-        """Update the objects that depend on this one and were stored before it (fixtures)."""
+        """Update the objects that depend on this object and exist before it (fixtures)."""
 
     def can_omit(self, transition: Transition, key: ItemKey) -> bool:
         """Return whether the write can omit an item that turned out to be missing."""
@@ -160,7 +160,7 @@ class Effect:
 def liveness_names(model: type[DynamoModel], before: Item) -> set[str]:
     """Return the physical names that decide whether an item is live: the effects of a deletion depend on them."""
     found = {names.DELETED_AT} if registry.layout_of(model).soft_delete else set()
-    # If another process has extended an expired item, its claims have to be released.
+    # If another process has extended an expired item, the write has to release its claims.
     return found | ({names.EXPIRES_AT} if has_expired(before) else set())
 
 
@@ -202,9 +202,9 @@ NO_CONDITIONS = CallerConditions()
 class WriteConditions(Struct, frozen=True):
     """All conditions of a write of a stored item.
 
-    - ``computed``: the operands of a computed value are unchanged since they were read.
+    - ``computed``: the operands of a computed value are unchanged since the read.
     - ``needed``: the item has what DynamoDB needs to make a change.
-    - ``as_read``: the attributes that keys and effects depend on are unchanged since they were read.
+    - ``as_read``: the attributes that keys and effects depend on are unchanged since the read.
     """
 
     terms: CallerConditions = NO_CONDITIONS

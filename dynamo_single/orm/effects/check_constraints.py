@@ -1,8 +1,8 @@
 """Check the values of each write against the model's ``CheckConstraint``s.
 
-A computed value, such as ``F("qty") - 1``, of an attribute that a constraint names is computed from the stored item and
-written conditionally on it, as for every attribute that an effect watches. As in SQL, a comparison with a missing value
-is unknown, and an unknown constraint is met.
+A computed value, such as ``F("qty") - 1``, of an attribute that a constraint names depends on the stored item. The
+write is conditional on that item, as for every attribute that an effect watches. As in SQL, a comparison with a missing
+value is unknown, and an unknown constraint is met.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Rule(Struct, frozen=True, eq=False):
 
 @fact
 def rules_of(binding: ModelBinding) -> tuple[Rule, ...]:
-    """Return the constraints of a model; raise ``ConfigurationError`` for one that cannot be evaluated."""
+    """Return the constraints of a model; raise ``ConfigurationError`` if the app cannot evaluate a constraint."""
     return tuple(_rules(binding))
 
 

@@ -1,6 +1,6 @@
 """Compose the write of one object: the changes of its item, the writes of its effects, and their conditions.
 
-All ways to write compose here. This module does not depend on any single effect, or on how a write is sent.
+All ways to write compose here. This module does not depend on any single effect, or on the request of a write.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ class Draft(Struct, frozen=True, eq=False):
 
     - ``read_values`` contains the values as they were read, without documents; ``new_values`` those to set.
     - ``changes`` are left to DynamoDB.
-    - ``computed`` is the condition under which the values computed here are correct. ``computed_values`` contains these
+    - ``computed`` is the condition under which these computed values are correct. ``computed_values`` contains these
       values and those that effects set; ``extra_values`` contains further values of the object after the write.
     - ``repeated`` names attributes to write even if they are unchanged.
     - ``overwritten_documents`` names documents to overwrite completely.
     - ``raw`` (fixtures) sets no version and does not require parents.
-    - ``binding`` is the one that the operation has taken: it decides about names and keys.
-    - ``encodings`` contains the documents that were encoded already.
+    - ``binding`` is the binding that the operation uses: it decides about names and keys.
+    - ``encodings`` contains the documents that the app has already encoded.
     """
 
     binding: ModelBinding
@@ -73,14 +73,14 @@ class Draft(Struct, frozen=True, eq=False):
 
     @property
     def current_values(self) -> Values:
-        """The values of the object's attributes if nothing has to be written."""
+        """The values of the object's attributes if there is nothing to write."""
         return {**self.extra_values, **self.computed_values, **self.new_values}
 
 
 async def draft_of(obj: DynamoModel, values: Mapping[str, object], binding: ModelBinding | None = None) -> Draft:
     """Return the draft that sets attributes of an object's item to ``values`` instead of the object's own values.
 
-    It uses the model's binding, which may read the table, unless it is given.
+    Without a binding, it uses the model's, which may read the table.
     """
     binding, before = binding or await taken(type(obj)), obj._stored
     form = form_of(binding)
@@ -91,7 +91,8 @@ async def draft_of(obj: DynamoModel, values: Mapping[str, object], binding: Mode
 async def taken(model: type[DynamoModel], pending: Block | None = None) -> ModelBinding:
     """Return the binding that an operation uses from its beginning to its end: read as ``knowledge.ask()``.
 
-    A block reads the state of a model once, and again when it is sent; that of a sharded model in each operation.
+    A block reads the state of a model once, and again before the request. For a sharded model, it reads the state in
+    each operation.
     """
     if pending is None:
         return bindings.binding_if_known(model, get_table(model._options.alias)) or await knowledge.binding_for(model)
@@ -169,8 +170,9 @@ async def compose(
 
 
 def _names_written_again(form: ItemForm, effects: Effects, draft: Draft, repeated: Collection[str]) -> Collection[str]:
-    """Return which ``repeated`` names must be unchanged since they were read, because keys, other items or parts of a
-    document depend on them."""
+    """Return which ``repeated`` names must be unchanged since the read, because keys, other items or parts of a
+    document depend on them.
+    """
     if not repeated:
         return ()
     documents = form.documents - {form.stored[name] for name in draft.overwritten_documents}
@@ -187,7 +189,7 @@ def _with_document_changes(
 ) -> tuple[Update, WriteConditions]:
     """Return the update with documents written by their difference, or whole if one expression cannot contain it.
 
-    Documents that are being renamed are written whole.
+    It writes documents whole while a migration renames them.
     """
     for difference in (difference_of, whole_write):
         found = [
@@ -237,7 +239,7 @@ async def compose_new(
     lenient: bool = False,
     size: int = 0,
 ) -> Write:
-    """Return the write of a new item, which overwrites expired items only; ``size`` is in bytes, if it is known."""
+    """Return the write of a new item, which overwrites expired items only; ``size`` is in bytes, if known."""
     form = form_of(binding)
     check_trash_key(form.model, values)
     transition = Transition(Subject(obj), None, item, form.known, pending, absent, lenient)
@@ -255,7 +257,7 @@ async def compose_removal(
     absent: frozenset[ItemKey] = frozenset(),
     because: frozenset[str] = frozenset(),
 ) -> Write:
-    """Return the write that deletes a stored item; ``because`` contains the stored names that must be unchanged."""
+    """Return the write that deletes a stored item; ``because`` contains the stored names with unchanged values."""
     binding = await taken(type(obj), pending)
     form, before = form_of(binding), obj._stored
     terms = terms.with_twin_names(form.twins) if form.twins else terms
@@ -317,5 +319,5 @@ def _as_read(
 
 
 def _unchanged(form: ItemForm, before: Item, stored: Iterable[str]) -> tuple[Stored, ...]:
-    """Return the conditions that attributes are unchanged since they were read, the version first."""
+    """Return the conditions that attributes are unchanged since the read, the version first."""
     return tuple(as_stored(before, name) for name in sorted(stored, key=lambda name: (name != form.version, name)))

@@ -1,4 +1,4 @@
-"""Set the copies of other objects' attributes when a reference is set, and check their sources with the write.
+"""Copy attributes of other objects when a reference changes, and check their sources with the write.
 
 ``copy_updates`` updates the copies when a source changes.
 """
@@ -25,7 +25,7 @@ from dynamo_single.orm.schema.attributes.base import Attribute
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.table import get_table
 
-#: The sources that were read for several objects together, by key; ``None`` for a missing source.
+#: The sources of several objects, read together, by key; ``None`` for a missing source.
 _read_sources: ContextVar[Mapping[ItemKey, Item | None] | None] = ContextVar("read_sources", default=None)
 
 
@@ -34,7 +34,7 @@ async def read_sources(
 ) -> dict[ItemKey, Item | None]:
     """Read the sources of new objects' copies, strongly consistent: a BatchGetItem for each hundred, or one GetItem.
 
-    Sources that a block writes are not read. Invalid references are left to the write, which reports them.
+    It does not read sources that a block writes. The write reports invalid references.
     """
     keys: dict[ItemKey, None] = {}
     for obj in objects:
@@ -51,7 +51,7 @@ async def read_sources(
 
 @contextmanager
 def known_sources(found: Mapping[ItemKey, Item | None]) -> Iterator[None]:
-    """Let objects that are created within the block copy from sources that were just read."""
+    """Let new objects in the block copy from sources that the app has just read."""
     token = _read_sources.set(found)
     try:
         yield
@@ -94,7 +94,7 @@ class Copies(Effect):
             except InvalidValue:
                 break  # the write reports invalid values of all attributes
             if before is not None and is_same(field.attribute, pk, stored_value(field.attribute, before)):
-                # An object that was not read has no copies yet.
+                # A new object has no copies yet.
                 filled[copy.name] = stored_value(copy, before)
                 continue
             filled[copy.name] = None

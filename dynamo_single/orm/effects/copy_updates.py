@@ -1,8 +1,8 @@
 """Find the objects that hold copies of an attribute, and update the copies when the attribute changes.
 
 The holders of copies are the objects that refer to the source; a key finds them (``HolderGroup``). ``CopyUpdates``
-writes them.
-If the copies do not fit into the transaction, the source is marked, and batches update them until none is stale.
+writes them. If the copies do not fit into the transaction, it marks the source, and batches update the copies until
+none is stale.
 """
 
 from __future__ import annotations
@@ -122,10 +122,10 @@ def due_copies(model: type[DynamoModel], item: Item) -> list[CopiedAttribute]:
 
 #: The maximum number of holders' actions in the transaction of their source, which may write claims and derived items.
 MAX_COPY_ACTIONS = MAX_ACTIONS - 10
-#: The maximum size of the holders' items in the transaction of their source, in bytes; more are updated in batches.
+#: The maximum size of the holders' items in the transaction of their source, in bytes; batches update more.
 MAX_COPY_BYTES = 3 * 1024 * 1024
-#: How often the holders in one model are read if other processes change them in the meantime.
-#: Five passes without a pause were not enough against four other writers on a busy machine.
+#: How often to read the holders in one model if other processes change them in the meantime. Five passes without a
+#: pause were not enough against four other writers on a busy machine.
 MAX_PASSES = 12
 
 
@@ -159,8 +159,8 @@ class CopyUpdates(Effect):
     async def side_writes(self, transition: Transition) -> SideWrites | None:
         """Return the holders' writes: one Query for each kind of holder, none if no copied attribute changes.
 
-        A retried write adds a BatchGetItem for each hundred holders that an index returns. Copies that do not fit into
-        the transaction are marked. Within an ``atomic()`` block they have to fit.
+        A retried write adds a BatchGetItem for each hundred holders that an index returns. It marks the source if
+        copies do not fit into the transaction. Within an ``atomic()`` block they have to fit.
         """
         before, after = transition.before, transition.after
         if before is None or after is None or key_of(before) != key_of(after):
@@ -244,11 +244,11 @@ class CopyUpdates(Effect):
         return False
 
     async def update_dependents(self, obj: DynamoModel, pending: Block | None) -> None:
-        """Set the copies of objects that were stored before their source: one Query for each reference to it."""
+        """Set the copies of objects that exist before their source: one Query for each reference to it."""
         await self._finish(_CopyWrites(registry.copied_from(self.model)), pending, obj)
 
     async def _finish(self, spread: _CopyWrites, pending: Block | None, obj: DynamoModel) -> None:
-        """Update the copies that were created during the change of their source, or that did not fit."""
+        """Update the copies that processes created during the change of their source, or that did not fit."""
         if spread.job:
             return
         if pending is not None:
@@ -264,7 +264,7 @@ class CopyUpdates(Effect):
         item = obj._stored
         due = None if item is None else item.get(names.COPIES_DUE)
         if due is None:
-            return  # another write has finished it, or the object was deleted
+            return  # another write has finished it, or deleted the object
         copies = due_copies(self.model, item)
         await self._follow(obj, item, copies, deleted=True)
         unchanged = [as_stored(item, name) for name in sorted({copy.source.attr_name for copy in copies})]
@@ -280,25 +280,25 @@ class CopyUpdates(Effect):
     ) -> None:
         """Write the copies that differ from the item of their source, until there are none.
 
-        If other processes change the holders in the meantime, they are read again: first immediately, then after
+        If other processes change the holders in the meantime, it reads them again: first immediately, then after
         pauses, ``MAX_PASSES`` times for each model. After that it raises ``CopiesDue``.
         """
         try:
             for group in holder_groups(self.model, obj.pk, item, copies):
                 await self._follow_group(group, item, deleted=deleted)
         except DynamoSingleError as error:
-            why = str(error).replace(" Nothing was written.", "")  # the holder was not written, but the source was
+            why = str(error).replace(" Nothing was written.", "")  # written: the source, but not the holder
             raise CopiesDue(
                 f"{named(obj)} is saved, but some copies of it are not updated yet: {why} Save it again, or "
                 "run manage.py dynamo_rebuild."
             ) from error
 
     async def _follow_group(self, group: HolderGroup, item: Item, *, deleted: bool) -> None:
-        # The source already has its new value, so that an earlier one cannot be copied: one pass finds all.
+        # The source already has its new value, so no process copies the earlier value: one pass finds all copies.
         for attempt in range(MAX_PASSES):
             await pause_before(attempt)
             again = False
-            # A holder may have been refused because an index returned its earlier state.
+            # DynamoDB may have rejected a holder because an index returned its earlier state.
             async with aclosing(self._batches(group, deleted=deleted, reread=attempt > 0)) as batches:
                 async for batch, writes in batches:
                     explain = partial(_batch_error, key_of(item), writes)
@@ -340,13 +340,13 @@ class CopyUpdates(Effect):
 class _TransactionRoom:
     """The writes of holders in the transaction of their source, and whether they fit.
 
-    ``own`` is the key of the source. The transaction writes it, so that holders' checks of it are omitted.
+    ``own`` is the key of the source. The transaction writes it, so holders do not check it.
     """
 
     def __init__(self, own: ItemKey, transition: Transition) -> None:
         self.own = own
         self._transition = transition
-        #: Whether further writes are ignored.
+        #: Whether to ignore further writes.
         self.is_full = False
         self.writes: dict[ItemKey, Write] = {}
         self._times: Counter[ItemKey] = Counter()
@@ -424,7 +424,7 @@ def _refusal_error(subject: Subject, spread: _CopyWrites, action: Action, found:
 
 
 def _holder_error(writes: Iterable[Write], action: Action, found: Item | None) -> Exception | None:
-    """Return the error of the holder whose action was refused, if a retry cannot help: a unique value is taken."""
+    """Return the error of the rejected holder if a retry cannot help: a unique value is taken."""
     for write in writes:
         if any(action.key == each.key for each in write.actions):
             error = write.explain(action, found)
@@ -437,7 +437,7 @@ def _source_error(action: Action, found: Item | None) -> Exception:
 
 
 class _HolderChanged(SourceChanged):
-    """An object that holds a copy was changed since it was read."""
+    """Another process changed an object that holds a copy after the read."""
 
 
 def _batch_error(source: ItemKey, writes: Sequence[Write], action: Action, found: Item | None) -> Exception:

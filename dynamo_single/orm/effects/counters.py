@@ -1,4 +1,4 @@
-"""Counters of children: update a parent's counter when a child is written, and count the children of an object.
+"""Counters of children: update a parent's counter with each write of a child, and count the children of an object.
 
 The update is in the transaction of the child, so that a counter is exact with any number of concurrent writers.
 """
@@ -60,13 +60,13 @@ class ParentCounter(Struct, frozen=True):
 
     @property
     def conditional(self) -> frozenset[str]:
-        """The physical names that decide whether a live object is counted; empty if all are."""
+        """The physical names that decide whether a live object counts; empty if all count."""
         if self.condition == EVERYTHING:
             return frozenset()
         return frozenset({self.reference, *names_in(self.condition)})
 
 
-#: By the key of a parent and the physical name of its counter, what is to be added.
+#: The number to add, by the key of a parent and the physical name of its counter.
 Sums = dict[ItemKey, dict[str, int]]
 
 
@@ -96,7 +96,7 @@ class Counters(Effect):
         return SideWrites(found, frozenset(as_read), explain=partial(_refusal_error, transition))
 
     def can_omit(self, transition: Transition, key: ItemKey) -> bool:
-        """Return whether a parent only loses children: a missing one does not have to be updated then."""
+        """Return whether a parent only loses children: a missing parent needs no update then."""
         return only_loses_children(self.model, transition.before, transition.after, key)
 
 
@@ -211,16 +211,16 @@ def _addition(key: ItemKey, at: Mapping[str, int], condition: Condition) -> Upda
 
 
 def only_loses_children(model: type[DynamoModel], before: Item | None, after: Item | None, key: ItemKey) -> bool:
-    """Return whether a parent only loses children, so that a missing one does not have to be updated."""
+    """Return whether a parent only loses children, so that a missing parent needs no update."""
     return all(number < 0 for number in counter_sums(model, before, after).get(key, {"": 0}).values())
 
 
 class ChildrenSnapshot(Struct, frozen=True):
     """The live children of an object at one time: their number, and a digest of their keys in any order.
 
-    Two equal snapshots, at least ``CountTarget.index_lag()`` apart, show that no child was added or removed between
-    them: a number that was read in between can be compared with them. Equal numbers of children are not enough, since
-    one child may have replaced another.
+    Two equal snapshots, at least ``CountTarget.index_lag()`` apart, show that the set of children did not change
+    between them, so the app can compare a number from that time with them. Equal numbers of children are not enough,
+    since one child may have replaced another.
     """
 
     number: int

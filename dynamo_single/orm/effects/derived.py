@@ -1,7 +1,7 @@
 """Derived items, versions, and the checks of sharded models: effects that compare an item before and after a write.
 
-A model lists the sources of its derived items in ``derived_from`` and creates them in ``derived_objects()``. They are
-written and deleted in the transaction of their object.
+A model lists the sources of its derived items in ``derived_from`` and creates them in ``derived_objects()``. The
+transaction of their object writes and deletes them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Items = Mapping[ItemKey, Item]
 
 
 class Derived(Effect):
-    """Writes and deletes the items that are derived from one model's objects."""
+    """Writes and deletes the derived items of one model's objects."""
 
     def __init__(self, model: type[DynamoModel]) -> None:
         self.model = model
@@ -60,7 +60,7 @@ class Derived(Effect):
 
 
 def source_names(model: type[DynamoModel]) -> set[str]:
-    """Return the physical names of the attributes that the model's derived items are built from.
+    """Return the physical names of the attributes that the model's derived items depend on.
 
     Raises ``ConfigurationError`` for a name that is not an attribute, and for counters and versions, which change
     without a read of the object.
@@ -82,7 +82,7 @@ def source_names(model: type[DynamoModel]) -> set[str]:
 
 
 def derived_items(model: type[DynamoModel], item: Item | None) -> Items:
-    """Return the items that are derived from a stored one; empty for an item in the trash or ``None``."""
+    """Return the derived items of a stored item; empty for an item in the trash or ``None``."""
     if item is None or names.DELETED_AT in item or not model.derived_from:
         return {}
     stored: Any = dict(item)
@@ -94,9 +94,9 @@ def derived_items(model: type[DynamoModel], item: Item | None) -> Items:
 
 
 def derived_actions(model: type[DynamoModel], old: Items, new: Items) -> list[Action]:
-    """Return the actions that turn the ``old`` items into the ``new`` ones; unchanged items are skipped.
+    """Return the actions that turn the ``old`` items into the ``new`` ones; skip unchanged items.
 
-    An item with an exclusive owner is written only if it is free or belongs to the object already.
+    It writes an item with an exclusive owner only if it is free or already belongs to the object.
     """
     written: list[Action] = []
     for key, item in new.items():
@@ -120,7 +120,7 @@ def _exclusive_owner(model: type[DynamoModel], item: Item) -> tuple[Any, Conditi
 
 
 def _refusal_error(transition: Transition, action: Action, found: Item | None) -> Exception | None:
-    """Return the error for an item of another object; ``None`` if another action was refused."""
+    """Return the error for an item of another object; ``None`` if another action failed."""
     model = transition.subject.model
     if (
         transition.after is None

@@ -1,6 +1,6 @@
 """Make Django's ``on_commit()`` wait for an ``atomic()`` block of ours; Celery's ``delay_on_commit()`` calls it.
 
-Django stores the callback, and runs it when the SQL transaction around the call is committed. The block reports when
+Django stores the callback, and runs it after the commit of the SQL transaction around the call. The block reports when
 its writes are in the table. The later of the two runs the callback.
 """
 
@@ -40,7 +40,7 @@ def install() -> None:
 
 
 class PendingCallback:
-    """A callback that waits for the SQL transaction and for the block that it was registered in."""
+    """A callback that waits for the SQL transaction and for its block."""
 
     def __init__(
         self, connection: Any, function: Callable[[], object], robust: bool, register: Callable[..., None]
@@ -57,7 +57,7 @@ class PendingCallback:
         self.by_django = update_wrapper(by_django, function)
 
     async def __call__(self) -> None:
-        """Record that the block is written; register the callback with Django if SQL was committed first."""
+        """Record the write of the block; register the callback with Django if the SQL commit came first."""
         self._written = True
         if self._committed:
             await call_sync(self._hand_over)

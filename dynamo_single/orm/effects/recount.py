@@ -1,7 +1,7 @@
 """Recount the children of an object while other processes write, with an optimistic marker.
 
 Every write that changes the number removes the marker in the same update (``counters``). A count is therefore correct
-if the marker is still there when it is written. This module does not depend on the reason for a recount.
+if the marker is still there at the write. This module does not depend on the reason for a recount.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from dynamo_single.table import names
 from dynamo_single.table.flow import pause
 from dynamo_single.table.table import Table, get_table
 
-#: How often the children are read after the first time, until two snapshots in a row are equal.
+#: How often to read the children after the first time, until two snapshots in a row are equal.
 MAX_SNAPSHOTS: Final = 6
 #: How often ``recount()`` sets its marker if other processes remove it.
 MAX_MARKS: Final = 5
 
 
 class CountMark(Struct, frozen=True):
-    """A marker, the first snapshot after it was set, and the time of that, in seconds of the monotonic clock."""
+    """A marker, the first snapshot after it, and the time of the snapshot, in seconds of the monotonic clock."""
 
     text: str
     at: float
@@ -73,8 +73,8 @@ async def new_mark(text: str, found: CountTarget, pk: object) -> CountMark:
 async def stable_count(found: CountTarget, pk: object, mark: CountMark) -> int | None:
     """Return the number in two equal snapshots in a row; ``None`` if ``MAX_SNAPSHOTS`` after the first all differ.
 
-    An object that moves within the key, for example because it is renamed, does not remove the marker, and a Query of
-    several pages may skip it or return it twice. With an index there is a second between two snapshots.
+    An object that moves within the key, for example with a new name, does not remove the marker, and a Query of several
+    pages may skip it or return it twice. With an index there is a second between two snapshots.
     """
     at, seen, lag = mark.at, mark.seen, found.index_lag()
     for _ in range(MAX_SNAPSHOTS):
@@ -88,8 +88,9 @@ async def stable_count(found: CountTarget, pk: object, mark: CountMark) -> int |
 async def recount(table: Table, key: ItemKey, found: CountTarget, pk: object) -> RecountResult | None:
     """Recount for the object with a ``key`` and a ``pk``, and write the number: two UpdateItems and two Queries.
 
-    If another process removes the marker, the recount is retried, ``MAX_MARKS`` times in all. Returns ``None`` if other
-    processes kept writing or the item is gone. The number is unchanged then; a marker may be left, which has no effect.
+    If another process removes the marker, the recount starts again, ``MAX_MARKS`` times in all. Returns ``None`` if
+    other processes keep writing or the item is gone. The number is unchanged then; a marker may be left, which has no
+    effect.
     """
     item_type = found.model._options.item_type
     for _ in range(MAX_MARKS):
@@ -117,10 +118,10 @@ async def recount(table: Table, key: ItemKey, found: CountTarget, pk: object) ->
 
 
 async def count_earlier_children(obj: DynamoModel, pending: Block | None) -> None:
-    """Count the children that were stored before their parent (fixtures): a Query for each counter, and ``recount()``.
+    """Count the children that exist before their parent (fixtures): a Query for each counter, and ``recount()``.
 
-    In a block it adds an update that is conditional on the number that was read. Raises ``StaleObject`` if other
-    processes keep writing.
+    In a block it adds an update that is conditional on the number as read. Raises ``StaleObject`` if other processes
+    keep writing.
     """
     model = type(obj)
     for each in counters.own_counters(model):

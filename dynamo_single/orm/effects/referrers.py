@@ -1,7 +1,7 @@
 """Find the objects that refer to others by one reference: children, holders of copies, referrers of a moved object.
 
-Every deletion, restoration, move, count and change of a copy finds the dependent objects here. An index may be behind,
-so that the objects it returns can be read again from the table. This module does not write.
+Every deletion, restoration, move, count and change of a copy finds the dependent objects here. An index may lag, so the
+app can read the objects that it returns again from the table. This module does not write.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class ReferrerQuery(Struct, frozen=True):
 async def queries_by_key(model: type[DynamoModel], pk: object) -> AsyncGenerator[ReferrerQuery, None]:
     """Yield the queries of all references to an object that a key supports.
 
-    References without an ``on_delete`` or ``Children`` are omitted if no key contains them.
+    References without an ``on_delete`` or ``Children`` are absent if no key contains them.
     """
     for field, is_required in references_to(model):
         # The planner needs the state of migrations.

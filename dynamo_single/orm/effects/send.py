@@ -1,7 +1,6 @@
 """Send an object's write: a plain request for one action, a transaction for several, or later with a block.
 
-A failure is raised as the error of the object whose action failed. This module does not depend on how actions are
-created.
+A failure raises the error of the object whose action failed. This module does not depend on the creation of actions.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ from dynamo_single.table.lease import Lease
 from dynamo_single.table.request import MAX_TRANSACTION_SIZE
 from dynamo_single.table.table import get_table
 
-#: The attribute of an object's state with the key that it was being moved to when no response came.
+#: The attribute of an object's state with the target key of a move without a response.
 _UNANSWERED: Final = "_moved_without_an_answer"
 
 
 async def send_write(obj: DynamoModel, write: Write) -> Item:
     """Send an object's write, or add it to its block; return the object's item after the write.
 
-    Without a response the item omits what DynamoDB computes itself: it is treated as not read.
+    Without a response the item lacks the values that DynamoDB computes: the app treats them as not loaded.
     """
     block, lease = write.transition.pending, write.lease or bindings.binding_of(type(obj)).lease
     if block is not None:
@@ -72,7 +71,7 @@ async def send_write(obj: DynamoModel, write: Write) -> Item:
 def explained(write: Write, error: ConditionFailed) -> Item:
     """Raise the object's error for the refused request of a write with one action.
 
-    If an earlier attempt of the request succeeded and its response was lost, return the object's item.
+    Return the object's item if an earlier attempt of the request succeeded without a response.
     """
     try:
         raise write.explain(write.own_actions[0], error.item) from error
@@ -84,7 +83,7 @@ def explained(write: Write, error: ConditionFailed) -> Item:
 
 
 def _is_refusal(error: BaseException) -> bool:
-    """Return whether DynamoDB reported that nothing was written; the outcome of any other error is unknown."""
+    """Return whether DynamoDB rejected the write; the outcome of any other error is unknown."""
     return any(isinstance(each, ConditionFailed | TransactionCancelled) for each in (error, error.__cause__))
 
 
@@ -103,7 +102,7 @@ def undo_of(obj: DynamoModel, after: Item | None) -> Callable[[], None]:
     return undo
 
 
-#: How often a block is sent whose lease is over each time.
+#: How often to send a block whose lease is over each time.
 _LATE_ATTEMPTS: Final = 3
 
 
@@ -117,7 +116,7 @@ async def send_block(block: Block) -> None:
             f"{MAX_TRANSACTION_SIZE}. Write fewer objects in one block."
         )
     explained = [(action, entry.explain) for action, entry in block.actions()]
-    # A change that depends on stored values must not be made twice if a response is lost and the request is retried.
+    # A retry after a lost response must not repeat a change that depends on stored values.
     counts = any(
         isinstance(action, Update) and (action.add or any(change.is_cumulative for change in action.changes))
         for action, _ in explained
@@ -139,7 +138,7 @@ async def send_block(block: Block) -> None:
 
 
 async def _send_in_time(block: Block, explained: Sequence[tuple[Action, Explain]], token: str | None) -> None:
-    """Send a block's writes under a present lease; again if this process was stopped until the lease was over."""
+    """Send a block's writes under a present lease; repeat it if the lease ended during a pause of this process."""
     assert block.alias is not None  # noqa: S101 - it has writes
     for left in reversed(range(_LATE_ATTEMPTS)):
         lease = await _refuse_outdated(block) or block.lease
@@ -177,7 +176,7 @@ async def _refuse_outdated(block: Block) -> Lease | None:
 
 
 def _was_carried_out(block: Block, error: DynamoSingleError) -> bool:
-    """Return whether an earlier attempt of the block's request succeeded and its response was lost."""
+    """Return whether an earlier attempt of the block's request succeeded without a response."""
     cause = error.__cause__
     if not isinstance(cause, ConditionFailed) or not cause.retried:
         return False

@@ -1,8 +1,8 @@
-"""The trash count: how many items were moved to the trash with an object, stored on that object.
+"""The trash count: how many items went to the trash with an object, stored on that object.
 
 An index can be behind, so that a restore may not find all items. The count reveals this: each transaction that moves
-items to the trash adds to it, and each that takes one out subtracts. Only items that their parents find by an index are
-counted. This module reads only the object with the count.
+items to the trash adds to it, and each that takes one out subtracts. Only items that their parents find by an index
+count. This module reads only the object with the count.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.table import get_table
 
-#: The objects that were read for their counts, by their keys, while several items are written together.
+#: The objects with counts, by their keys, during the write of several items together.
 _cached_roots: ContextVar[dict[ItemKey, Item | None] | None] = ContextVar("_read", default=None)
 
 
@@ -46,10 +46,10 @@ def cached_roots(known: Iterable[DynamoModel]) -> Iterator[None]:
 
 @fact
 def is_counted(binding: ModelBinding) -> bool:
-    """Return whether items of a model are counted when they are moved to the trash with another object.
+    """Return whether items of a model count when they go to the trash with another object.
 
-    Items that expire by themselves are not counted, since DynamoDB deletes them without a write. Items that are purged
-    with their object are counted: they expire together.
+    Items that expire separately do not count, because DynamoDB deletes them without a write. Items with the purge time
+    of their object count: they expire together.
     """
     parents = [field for parent, field in cascading_parents(binding) if registry.has_soft_delete(parent)]
     if not parents or not registry.has_soft_delete(binding.model):
@@ -62,7 +62,7 @@ def is_counted(binding: ModelBinding) -> bool:
 
 @fact
 def has_trash_count(binding: ModelBinding) -> bool:
-    """Return whether objects of a model have a trash count: whether counted items can be deleted with them."""
+    """Return whether objects of a model have a trash count: whether their deletion can include counted items."""
     if not registry.has_soft_delete(binding.model):
         return False
     below: list[Any] = [each.model for each in cascading_to_trash(binding)]
@@ -72,7 +72,7 @@ def has_trash_count(binding: ModelBinding) -> bool:
 
 
 def trash_count(item: Item) -> int | None:
-    """Return the trash count of an item; ``None`` if it was moved to the trash before counts existed."""
+    """Return the trash count of an item; ``None`` if it went to the trash before counts existed."""
     stored = item.get(names.DELETED_ALONG)
     return None if stored is None else int(stored["N"])
 
@@ -86,7 +86,7 @@ def add_known_count(root: DynamoModel, moved: Sequence[DynamoModel]) -> None:
 
 
 def is_complete(root: Item, found: Sequence[DynamoModel]) -> bool:
-    """Return whether at least as many counted items were found as the object's count states."""
+    """Return whether the search found at least as many counted items as the object's count."""
     return (trash_count(root) or 0) <= sum(1 for each in found if is_counted(type(each)))
 
 
@@ -102,12 +102,12 @@ def values_with_new_parent(model: type[DynamoModel], changed: Values) -> Values:
 
 
 class TrashCounts(Effect):
-    """Updates the count of an object when items of one model are moved to the trash with it, or leave it."""
+    """Updates the count of an object when items of one model go to the trash with it, or leave it."""
 
     def __init__(self, model: type[DynamoModel]) -> None:
         self.model = model
         self.watches = frozenset({names.DELETED_AT, names.DELETED_WITH} if is_counted(model) else {names.DELETED_AT})
-        #: The physical names of the references by which an item is found as a child.
+        #: The physical names of the references by which parents find an item.
         self.references = frozenset(field.attribute.attr_name for _, field in cascading_parents(model))
 
     def concerns(self, transition: Transition) -> bool:
@@ -136,7 +136,7 @@ class TrashCounts(Effect):
         )
 
     async def _loaded(self, after: Item | None) -> SideWrites | None:
-        """Count an item that a fixture puts into the trash, if the object that it was deleted with exists already."""
+        """Count an item that a fixture puts into the trash, if the object of its deletion already exists."""
         if after is None or not {names.DELETED_AT, names.DELETED_WITH} <= after.keys() or not is_counted(self.model):
             return None
         root = await self._root(after)
@@ -161,7 +161,7 @@ class TrashCounts(Effect):
         return SideWrites(actions, frozenset(as_read), amend=amend)
 
     def _leaves(self, before: Item, after: Item | None) -> bool:
-        """Return whether an item is no longer restored with the object that it was deleted with."""
+        """Return whether the object of its deletion no longer restores an item."""
         if not is_counted(self.model):
             return False
         if after is None or after.get(names.DELETED_AT) != before[names.DELETED_AT]:
@@ -191,7 +191,7 @@ def _reset(own: Update, number: int) -> Update:
 
 
 def _deleted_as(item: Item) -> Condition:
-    """Return the condition that an object was deleted at the same time as an item."""
+    """Return the condition that an object and an item have the same deletion time."""
     return Stored(names.DELETED_AT, "=", (item[names.DELETED_AT],))
 
 
@@ -200,7 +200,7 @@ def _count_update(key: ItemKey, number: int, condition: Condition) -> Update:
 
 
 def _root_key(model: type[DynamoModel], item: Item) -> ItemKey | None:
-    """Return the key of the object that an item was deleted with; ``None`` if no model of the table matches it."""
+    """Return the key of the object whose deletion included an item; ``None`` if no model of the table matches it."""
     roots = roots_of(model._options.alias, item[names.DELETED_WITH]["S"])
     return next((key for root, key in roots if has_trash_count(root)), None)
 

@@ -1,7 +1,7 @@
 """Unique values: the claims that a write takes and releases.
 
-A claim is a separate item that contains its owner's key. It is written in the same transaction as the owner, so that
-two objects can never have the same values. DynamoDB decides which of two concurrent writes fails.
+A claim is a separate item that contains its owner's key. The transaction of the owner writes it, so two objects can
+never have the same values. DynamoDB decides which of two concurrent writes fails.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Claims(Effect):
         before, after = transition.before, transition.after
         as_read: set[str] = set()
         if before is not None and after is None:
-            # The claim that another process takes by a rename or a restore must not be left behind.
+            # The claim that another process takes by a rename or a restore must not remain.
             as_read = {stored for rule in written_rules(self.model) for stored in rule.stored_names}
             as_read |= liveness_names(self.model, before)
         elif before is not None and after is not None:
@@ -97,7 +97,7 @@ def unique_error(subject: Subject, item: Item, action: Action) -> UniqueViolatio
 
 
 def written_rules(model: type[DynamoModel]) -> tuple[Rule, ...]:
-    """Return the rules of a model whose claims are written: all except those that a migration has only announced."""
+    """Return the rules of a model whose claims the app writes: all except rules that a migration has only announced."""
     rollout = bindings.rollout_of(model)
     if rollout is None or not rollout.unwritten:
         return rules_of(model)
@@ -112,13 +112,13 @@ def claims_of(model: type[DynamoModel], item: Item | None) -> dict[ItemKey, Rule
 def claim_actions(model: type[DynamoModel], before: Item | None, after: Item | None) -> list[Action]:
     """Return the actions that convert the claims of one item to those of the other; ``None`` is a missing item.
 
-    Only claims of ``before`` are released, so the write must be conditional on the values that were read: otherwise a
+    Only claims of ``before`` lose their claims, so the write must be conditional on the values as read: otherwise a
     claim of another process could remain. If the keys of the items differ, the claims get a new owner.
     """
     old, new = claims_of(model, before), claims_of(model, after)
     former = None if before is None or after is None or key_of(before) == key_of(after) else key_of(before)
     renewed = former is not None or _expiry(before) != _expiry(after)
-    # The claim expired with its owner and may belong to another object now, so that it is not released.
+    # The claim expired with its owner and may belong to another object now, so do not release it.
     to_free = before is not None and not has_expired(before)
     found: list[Action] = []
     for rule in written_rules(model):
@@ -139,7 +139,7 @@ def _expiry(item: Item | None) -> StoredValue | None:
 
 
 def claim_dependencies(model: type[DynamoModel], before: Item, after: Item, written: Collection[str]) -> set[str]:
-    """Return the physical names that must be unchanged since they were read for the claims to be correct.
+    """Return the physical names that must be unchanged since the read for the claims to be correct.
 
     If an update writes one attribute of a rule, it depends on all of them: otherwise two processes that each change
     another attribute would leave a wrong claim. The trash and the expiry time affect all claims, including those that
@@ -198,5 +198,5 @@ def _is_owner(owner: ItemKey) -> And:
 
 
 def claim_owner(claim: Item | None) -> ItemKey | None:
-    """Return the key of the owner of a claim that was read; ``None`` if it is missing or has expired."""
+    """Return the key of the owner of a claim; ``None`` if it is missing or has expired."""
     return None if claim is None or has_expired(claim) else owner_of(claim)

@@ -1,6 +1,6 @@
 """The write of one object as a value, and the errors for a write that DynamoDB refuses.
 
-``compose`` creates the value and ``send`` sends it. This module does not depend on how an item is computed.
+``compose`` creates the value and ``send`` sends it. This module does not depend on the computation of an item.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def is_gone(error: Exception, *, place: int = 0) -> bool:
 
 
 def was_retried(error: Exception) -> bool:
-    """Return whether the request was sent more than once, so that an earlier attempt may have been executed."""
+    """Return whether the app sent the request more than once, so that an earlier attempt may have succeeded."""
     return isinstance(error.__cause__, ConditionFailed) and error.__cause__.retried
 
 
@@ -116,7 +116,7 @@ def condition_error(subject: Subject, condition: Condition, found: Item | None) 
 
 
 def stale_error(subject: Subject, found: Item | None, before: Item | None) -> StaleObject:
-    """The error for an object that was changed or deleted since it was read as ``before``."""
+    """The error for an object that another process changed or deleted since it was read as ``before``."""
     if not found:
         return StaleObject(f"{subject.name} was deleted since it was read. Nothing was written.")
     before, model = before or {}, subject.model
@@ -139,13 +139,13 @@ def stale_error(subject: Subject, found: Item | None, before: Item | None) -> St
 
 
 class Write(Struct, frozen=True, eq=False):
-    """Everything that is sent for one object.
+    """The complete request for one object.
 
     - ``own_actions`` contains the actions on the object's items, two for a move.
-    - ``changes`` are computed by DynamoDB from the stored values.
+    - ``changes`` are changes that DynamoDB computes from the stored values.
     - ``values`` are the values of the object's attributes after the write.
     - ``moved_subject`` is the object with its new ``pk``, if that changes.
-    - ``size`` is the size of the item in bytes; 0 if it was not computed.
+    - ``size`` is the size of the item in bytes; 0 if unknown.
     - ``lease`` is that of the binding that it was composed with; ``None`` if it does not depend on one.
     """
 
@@ -179,7 +179,7 @@ class Write(Struct, frozen=True, eq=False):
     def stored_after(self, answer: Item | None) -> Item:
         """Return the object's item after the write; ``answer`` contains the attributes that DynamoDB returned.
 
-        Without it the results of ``changes`` are unknown and are treated as not read.
+        Without it the results of ``changes`` are unknown, and the app treats them as not loaded.
         """
         after = self.transition.after or {}
         changed = {change.place.name for change in self.changes}
@@ -225,7 +225,7 @@ class Write(Struct, frozen=True, eq=False):
         return len(self.own_actions) > 1
 
     def executed_item(self, error: Exception, *, unanswered: ItemKey | None = None) -> Item | None:
-        """Return the object's item if an earlier attempt succeeded and its response was lost; empty after a deletion.
+        """Return the object's item if an earlier attempt succeeded without a response; empty after a deletion.
 
         The stored item must equal the item to write. A write with a version or a caller's condition must also be a
         retry of the same request, because another process could have written the same item. A move must be a retry by

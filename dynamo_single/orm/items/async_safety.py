@@ -1,7 +1,7 @@
 """Decide which code an event loop may run, and which of a project's code must run in a thread.
 
-A project's method (``schema.types``) may send requests and wait, and so may a synchronous signal receiver. Unless one
-of them would be bypassed, a coroutine of ours is awaited. This module does not send requests.
+A project's method (``schema.types``) may send requests and wait, and so may a synchronous signal receiver. Unless this
+would bypass one of them, the app awaits its own coroutine. This module does not send requests.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Objects that are read by their primary keys, in the order of the keys.
+"""Read objects by their primary keys, in the order of the keys.
 
-Objects of a BatchGetItem are created from whole responses if possible. Otherwise they are created item by item, which
-raises at the wrong item.
+The app creates the objects of a BatchGetItem from whole responses if possible. Otherwise it creates them item by item,
+so that the invalid item raises the error.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ async def pages(
 ) -> Pages[tuple[ItemKey, object]]:
     """Yield what a plan of several primary keys finds: keys, and objects or what ``object_of()`` takes."""
     reader = None
-    # A filter is compared with the items.
+    # The app compares a filter with the items.
     if lower(plan.filter, plan.layout) == EVERYTHING:
         reader = decode.page_reader(model, plan.projection, keyed=True)
     decoder = (
@@ -58,7 +58,7 @@ async def pages(
 def _results(
     model: type[DynamoModel], table: Table, plan: Plan, reader: PageReader, response: Response, _wanted: slice
 ) -> Mapping[ItemKey, tuple[ItemKey, object]]:
-    """Return the objects of a response by their keys, or their items if they cannot be made together."""
+    """Return the objects of a response by their keys, or their items if the app cannot create them together."""
     if isinstance(response, TypedResponse):
         found = decode.page_objects(model, reader, response.typed.get(table.name, ()))
         if found is not None:
@@ -68,5 +68,5 @@ def _results(
 
 
 def object_of(model: type[DynamoModel], found: object) -> Any:
-    """An object; of an item it is made now, or an error."""
+    """Return an object, created from an item if necessary; raise an error instead of returning it."""
     return decode.instance(model, found) if isinstance(found, dict) else found

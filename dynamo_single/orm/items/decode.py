@@ -43,7 +43,7 @@ def values_of(model: Subject, item: Mapping[str, StoredValue], stored: frozenset
     """The Python values of an item, by attribute; what the item lacks has the attribute's default, or ``None``.
 
     A partially read item has only the loaded attributes. ``stored`` contains the physical names of the attributes to
-    decode, if not all are needed.
+    decode; by default all.
     """
     if isinstance(item, PartialItem):
         stored = item.names if stored is None else item.names & stored
@@ -86,7 +86,7 @@ def _taken_over(model: type[DynamoModel], item_type: str | None) -> str:
 def instance(model: Any, item: Item) -> Any:
     """The object of an item; raises ``UnexpectedItem`` if the item is another model's.
 
-    For a partially read item it has the loaded attributes; the others are loaded on access.
+    For a partially read item it has the loaded attributes, and loads the others on access.
     """
     return _instance(model, item) if isinstance(item, PartialItem) else reader_of(model)(item)
 
@@ -112,13 +112,13 @@ def page_reader(
     everything.
 
     ``keyed`` and ``by`` are those of ``objects_reader()``. Returns ``None`` for a model that creates objects itself,
-    and if items cannot be decoded this way.
+    and for items that need another decoder.
     """
     return None if model._has_from_db else objects_reader(model, read, keyed=keyed, by=by)
 
 
 def page_objects(model: type[DynamoModel], reader: PageReader, items: Sequence[object]) -> list[Any] | None:
-    """Return the objects or rows of a page's items; ``None`` if each must be created separately.
+    """Return the objects or rows of a page's items; ``None`` if the caller must create each separately.
 
     This is necessary for an unusual item, or if signals have receivers.
     """
@@ -127,8 +127,8 @@ def page_objects(model: type[DynamoModel], reader: PageReader, items: Sequence[o
     try:
         return reader.make(items)
     except Exception:
-        # An attribute of a project may raise anything. Each object is made by itself then, and the item that is not as
-        # usual raises there, with its key.
+        # An attribute of a project may raise anything. The app then creates each object separately, and the unusual
+        # item raises an error with its key.
         return None
 
 
@@ -183,9 +183,9 @@ def _from_db(model: type[DynamoModel], item: Item) -> DynamoModel:
 async def areload(obj: DynamoModel) -> Any:
     """Read an object again, strongly consistent: one GetItem; raises the model's ``DoesNotExist``.
 
-    An object that is not known to be stored is looked up in every possible shard, by one BatchGetItem.
+    For an object that may not be stored, one BatchGetItem reads every possible shard.
 
-    Items that the ``atomic()`` block of this context writes whole are known and not read.
+    Items that the ``atomic()`` block of this context writes whole are known, so it does not read them.
     """
     model = type(obj)
     await knowledge.ask(registry.layout_of(model))

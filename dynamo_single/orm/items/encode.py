@@ -68,7 +68,7 @@ def is_same_item(item: Item, other: Item, model: type[DynamoModel], *, apart_fro
 
 
 def with_twin_names(item: NewItem, twins: Iterable[Twin]) -> NewItem:
-    """Return a new item with attributes that are being renamed under both names, or under one."""
+    """Return a new item. During a rename, its attributes have both names, or one."""
     for twin in twins:
         item.pop(twin.other, None)
         if twin.is_kept and twin.used in item:
@@ -79,7 +79,7 @@ def with_twin_names(item: NewItem, twins: Iterable[Twin]) -> NewItem:
 def attributes_item(model: Subject, values: Values, encoded: Mapping[str, dict[str, Any]] = _NOTHING) -> NewItem:
     """The model's own attributes as they are stored, of prepared values; ``None`` is left out.
 
-    ``encoded`` contains the AttributeValues that are known already, by attribute.
+    ``encoded`` contains the AttributeValues of known values, by attribute.
     """
     writers, twins = _writers(model)
     item = {
@@ -107,12 +107,12 @@ def writer_of(attribute: Attribute) -> Callable[[object], dict[str, object]]:
 
 
 class IndexKey(Struct, frozen=True, eq=False):
-    """An index key of a model as it is written: the physical names of its pair, and its parts."""
+    """The stored form of a model's index key: the physical names of its pair, and its parts."""
 
     key: AccessKey
     index: str
     pair: tuple[str, str]
-    #: The attributes that the key needs, and whether each is required; an item without one is left out of the index.
+    #: The attributes of the key, and whether each is required; the index omits an item without a required attribute.
     needs: tuple[tuple[str, bool], ...]
     #: The condition on the items of the index, in stored names, and the attributes that it uses.
     condition: Condition = EVERYTHING
@@ -237,7 +237,7 @@ def computed_key(model: type[DynamoModel], values: Mapping[str, object]) -> Item
 
 
 def possible_keys(model: type[DynamoModel], values: Mapping[str, object]) -> tuple[ItemKey, ...]:
-    """The primary keys that an object can be stored under, by its identity; also by its time, if that is given."""
+    """Return the possible primary keys of an object, given its identity and optionally its time."""
     primary = registry.layout_of(model).primary
     sharding = primary.sharding
     if sharding is None or values.get(sharding.at) is not None:
@@ -258,7 +258,7 @@ def is_key_of(model: type[DynamoModel], values: Mapping[str, object], key: ItemK
 
 
 def folded_key(model: type[DynamoModel], values: Mapping[str, object], fold: str = "") -> ItemKey | None:
-    """Return the key of the folded value, for an object in whose shard the value itself was hashed.
+    """Return the key of the folded value, for an object whose shard depends on the unfolded value.
 
     There is none unless a later entry of the shards folds the value, or a ``fold`` is given.
     """
@@ -278,7 +278,7 @@ def folded_key(model: type[DynamoModel], values: Mapping[str, object], fold: str
 
 
 def key_of_pk(model: type[DynamoModel], pk: object) -> ItemKey:
-    """The primary key of the object with a ``pk``; of a sharded model it is not known by that alone."""
+    """The primary key of the object with a ``pk``; for a sharded model, this alone does not determine it."""
     return computed_key(model, _identity_of(model, pk))
 
 
@@ -309,7 +309,7 @@ def primary_key(obj: DynamoModel) -> dict[str, str]:
 
 
 def stored_key(obj: DynamoModel) -> ItemKey:
-    """The key that a stored object was read from or written to."""
+    """Return the key of a stored object, from its last read or write."""
     return key_of(obj._stored)
 
 
@@ -333,7 +333,7 @@ def stored_name(model: Subject, name: str) -> str:
 
 
 def known_names(model: Subject) -> set[str]:
-    """Return the physical names that this model writes; other attributes of an item are kept."""
+    """Return the physical names that this model writes; writes keep other attributes of an item."""
     attributes = {info.stored for info in binding_of(model).layout.attributes.values()}
     return attributes | index_names(model) | version_mark(model).keys()
 
@@ -346,7 +346,7 @@ def version_mark(model: Subject) -> NewItem:
 
 
 def index_names(model: Subject) -> set[str]:
-    """The physical names of the index keys that the model's items are written with."""
+    """Return the physical names of the index keys that the app writes for the model."""
     indexes = {key.index for key in binding_of(model).index_keys if key.index}
     return {name for index in indexes for name in (names.index_partition(index), names.index_sort(index))}
 

@@ -1,4 +1,4 @@
-"""The documents of one write, each of which is encoded once however many steps the write has."""
+"""The documents of one write. Each is encoded once for all steps of the write."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Entry(Struct, frozen=True):
 class Encodings(dict[str, _Entry]):
     """The values encoded in one write, by attribute.
 
-    A value is recognized by its identity. If a document changes in place while the write waits, the write uses the
+    It recognizes a value by its identity. If a document changes in place while the write waits, the write uses the
     earlier encoding; the next save finds the change, because it compares with the written value.
     """
 
@@ -40,7 +40,7 @@ class Encodings(dict[str, _Entry]):
         return found
 
     def of_values(self, values: Mapping[str, object]) -> dict[str, Any]:
-        """Return the AttributeValues of those prepared values that were encoded, by attribute."""
+        """Return the AttributeValues of the already encoded values, by attribute."""
         return {
             name: each.encoded.stored
             for name, each in self.items()
@@ -48,14 +48,14 @@ class Encodings(dict[str, _Entry]):
         }
 
     def item_size(self, item: Mapping[str, StoredValue]) -> int:
-        """Count an item's bytes as ``values.item_size()`` does, without counting again what was encoded."""
+        """Count an item's bytes as ``values.item_size()`` does, without counting encoded values again."""
         known = {id(each.encoded.stored): each.encoded.size for each in self.values()}
         counted = {name: size for name, value in item.items() if (size := known.get(id(value))) is not None}
         rest = {name: value for name, value in item.items() if name not in counted}
         return item_size(rest) + item_size(dict.fromkeys(counted, _EMPTY)) + sum(counted.values())
 
 
-#: The source that a new object was read from.
+#: The source of a new object's values.
 NO_ITEM: Final[Item] = MappingProxyType({})
 #: An AttributeValue of no bytes.
 _EMPTY: Final = {"S": ""}

@@ -1,7 +1,7 @@
-"""How the objects of one model are written as items: all that does not depend on an object, made once a model.
+"""The form in which a model's objects become items: everything that does not depend on an object, built once per model.
 
-A form prepares an object's values, takes the difference from the item that is stored, and gives the item as it will be.
-It must not know effects, conditions of callers or how an item is sent.
+A form prepares an object's values, computes the difference from the stored item, and returns the new item. It must not
+depend on effects, conditions of callers or requests.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from dynamo_single.table.shown_keys import key_text
 
 
 class Extraction(Struct, frozen=True):
-    """One value: its physical name, and the place that it is extracted from."""
+    """One value: its physical name, and the path of its source in the document."""
 
     copy: str
     place: Place
@@ -69,11 +69,11 @@ class Extraction(Struct, frozen=True):
     def as_read(
         self, before: Item, after: Item, written: Collection[str], put_whole: Collection[str], *, in_key: bool
     ) -> Stored | None:
-        """The condition under which the value fits its document once an update is written; ``None`` for none.
+        """The condition under which the value fits its document after an update; ``None`` for none.
 
-        Where only one of the two changes, the other one has to be as it was read; so has the place where a key is
-        written that the value is a part of (``in_key``). Two writers of other places of a document agree. ``put_whole``
-        are the documents that are written over whatever another writer has put in.
+        If only one of the two changes, the other must be unchanged since the read. The same applies to the path of a
+        key that contains the value (``in_key``). Two writers of other places of a document agree. ``put_whole`` are the
+        documents that overwrite the values of other processes.
         """
         if self.place.name in put_whole or self._is_written(before, after):
             return None if self.copy in written else as_stored(before, self.copy)
@@ -96,7 +96,7 @@ class Extraction(Struct, frozen=True):
         return False
 
 
-#: Whether a key is written that names a value, by its physical name.
+#: Whether the write sets a key that contains a value, by the value's physical name.
 InKey = Callable[[str], bool]
 
 
@@ -107,13 +107,13 @@ def extraction_conditions(
     put_whole: Collection[str],
     in_key: InKey,
 ) -> tuple[Stored, ...]:
-    """The conditions of all values of an item, which is given as it was read and as it will be."""
+    """Return the conditions of all values of an item, given the item as read and as it will be."""
     before, after = items
     found = (each.as_read(before, after, written, put_whole, in_key=in_key(each.copy)) for each in extracted)
     return tuple(each for each in found if each is not None)
 
 
-#: How Django makes a copy of an object that was read.
+#: How Django copies an object.
 _COPY = "For a copy, set _state.adding = True as well"
 _KEY = (names.PARTITION_KEY, names.SORT_KEY)
 
@@ -179,7 +179,7 @@ class ItemForm(Struct, frozen=True, eq=False):
         return label
 
     def asks(self, values: Values) -> bool:
-        """Return whether an attribute was set to a change, such as ``F()``."""
+        """Return whether the program has set an attribute to a change, such as ``F()``."""
         others = (value for value in values.values() if type(value) not in PLAIN)
         return any(isinstance(value, Operation) or hasattr(value, "resolve_expression") for value in others)
 
@@ -232,7 +232,7 @@ class ItemForm(Struct, frozen=True, eq=False):
     def difference(
         self, prepared: Values, held: Values, before: Item, *, named: bool, encodings: Encodings | None = None
     ) -> Values:
-        """Return the prepared values that differ from ``held``, the values that were read, or from stored documents.
+        """Return the prepared values that differ from ``held``, the values as read, or from stored documents.
 
         The default of a missing attribute is shown as its value, and is written only where attributes are ``named``.
         """
@@ -251,7 +251,7 @@ class ItemForm(Struct, frozen=True, eq=False):
         return found
 
     def is_same_document(self, attribute: Attribute, value: object, before: Item, encodings: Encodings) -> bool:
-        """Return whether a document is unchanged; a missing one counts as its default."""
+        """Return whether a document is unchanged; a missing document is equal to its default."""
         stored = before.get(self.stored[attribute.name])
         if stored is None:
             return is_same(attribute, value, absent_value(attribute))
@@ -275,7 +275,7 @@ class ItemForm(Struct, frozen=True, eq=False):
                     raise type(error)(f"{self.label}: {error} Nothing was written.") from error
 
     def refuse_fixed(self, changed: Values) -> None:
-        """Raise for a change of a fixed attribute: a version, or one that is set when an object is created."""
+        """Raise for a change of a fixed attribute: a version, or an attribute whose value comes from the creation."""
         for name in changed if self.fixed & changed.keys() else ():
             if name not in self.fixed:
                 continue
@@ -285,13 +285,13 @@ class ItemForm(Struct, frozen=True, eq=False):
                     "object again to write over another's change."
                 )
             raise NotSupported(
-                f"{self.label}.{name} is set when an object is created and cannot change. Nothing was written."
+                f"{self.label}.{name} gets its value at creation and cannot change. Nothing was written."
             )
 
     def refuse_immutable(self, names: Collection[str], changed: Values, held: Values, before: Item) -> None:
         """Raise for a new value of an immutable attribute; ``names`` are the computed ones."""
         for name in self.immutable.intersection((*changed, *names)):
-            # The default that an older item is shown with may be written.
+            # The write may store the default that the app shows for an older item.
             if name in names or self.difference({name: changed[name]}, held, before, named=False):
                 raise ImmutableAttribute(label=self.label, field=name)
 
@@ -312,7 +312,7 @@ class ItemForm(Struct, frozen=True, eq=False):
             )
 
     def check_key(self, obj: DynamoModel, held: Values, before: Item) -> None:
-        """Raise ``OutdatedKey`` for an item that is stored under another key than its values now produce."""
+        """Raise ``OutdatedKey`` for an item under another key than its values now produce."""
         try:
             key = computed_key(self.model, held)
         except EmptyKeyPart:
@@ -328,7 +328,7 @@ class ItemForm(Struct, frozen=True, eq=False):
             )
 
     def store_files(self, obj: DynamoModel, only: Collection[str] | None) -> None:
-        """Put the files that were set since the object was read into their storages, as Django does before a write."""
+        """Store the files that the program has set since the read, as Django does before a write."""
         for field in self.files:
             if field.attname in obj.__dict__ and (only is None or field.attname in only):
                 field.pre_save(obj, False)
@@ -345,8 +345,8 @@ class ItemForm(Struct, frozen=True, eq=False):
     def after(self, before: Item, held: Values, changed: Values, encodings: Encodings | None = None) -> NewItem:
         """The item with some attributes changed; the others stay to the letter, missing ones missing.
 
-        A set has several spellings, and a default that was only shown is not written. Every index key is computed
-        again, so that a write fills an index that is younger than the item.
+        A set has several spellings, and a default that the app only shows is not a stored value. It computes every
+        index key again, so that a write backfills an index that is younger than the item.
         """
         encodings = Encodings() if encodings is None else encodings
         item: dict[str, Any] = {name: dict(before[name]) for name in _KEY}
@@ -376,7 +376,8 @@ class ItemForm(Struct, frozen=True, eq=False):
         return None if found is None or "NULL" in found else found
 
     def as_read(self, written: frozenset[str], after: Item | None) -> set[str]:
-        """The physical names that have to be as they were read, for the keys and folded copies that are written to fit.
+        """Return the physical names that must be unchanged since the read, so that the written keys and folded copies
+        are correct.
 
         If a write includes a part of a key but leaves the key unchanged, the stored key must be the same. If the
         existence of the key depends on several attributes, all of them must be unchanged: two processes that write two

@@ -1,8 +1,7 @@
 """Make the rows or objects of a whole page by one compiled loop for each model and selection.
 
 msgspec fills a slot for each attribute that is needed; the loop converts the values as ``readers`` does. The loop
-raises at an unusual item. The page is then read as dicts, item by item, which decides. The module does not send
-requests.
+raises at an unusual item. The app then reads the page as dicts, item by item. The module does not send requests.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ else:
 #: The container of a row, or a function that converts a tuple.
 RowShape = Literal["tuple", "dict", "value"] | Callable[[Iterable[Any]], Any]
 
-#: The content of an AttributeValue, by its type (AWS API reference, AttributeValue). All else is left as it came.
+#: The content of an AttributeValue, by its type (AWS API reference, AttributeValue). All other values stay unchanged.
 _INSIDES: dict[str, Any] = {
     "S": str,
     "N": str,
@@ -203,7 +202,7 @@ class _Item:
                 self._add_type(place, kind)
                 inside = f"found.{kind}"
             self.sources.append(value_source(position, attribute, f"item.{place}", inside))
-        # Attributes that only keys contain are read item by item.
+        # The app reads attributes that only keys contain item by item.
         self._is_mixed = self._is_mixed or any(each.in_key_only for each in attributes)
         self.known = {**names_of(attributes), "item_type": layout.item_type, "Other": _Other}
         if not shape.is_own:
@@ -214,7 +213,7 @@ class _Item:
 
     def _add_type(self, place: str, kind: str) -> None:
         wanted = _value_type(kind)
-        # A key of another type than the attribute that has its name is decided item by item.
+        # If a key has another type than the attribute with its name, the app decodes item by item.
         self._is_mixed = self._is_mixed or self._types.get(place, wanted) is not wanted
         self._types[place] = wanted
 

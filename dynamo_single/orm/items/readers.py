@@ -1,8 +1,8 @@
 """Read the Python values of attributes from a stored item, by one compiled function for each model and selection.
 
 The functions are compiled as ``dataclasses`` compiles its methods: the source contains a project's names as literals,
-and attributes are passed as arguments. They decode the usual stored forms. If an item has another form, it is read
-again by ``Attribute.from_attribute_value``, which decides and raises. Nothing here sends a request.
+and takes attributes as arguments. They decode the usual stored forms. For an item with another form, the app calls
+``Attribute.from_attribute_value``, which decides and raises. Nothing here sends a request.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _SOURCES: dict[Any, str] = {
 
 
 def values_reader(model: Subject, names: frozenset[str] | None = None) -> Callable[[Stored], Values]:
-    """Return a function from an item to its values by attribute; ``names`` are the physical names that were read.
+    """Return a function from an item to its values by attribute; ``names`` are the physical names in the item.
 
     A missing attribute has its default, or ``None``. The function raises ``InvalidValue`` for a stored value of
     another kind.

@@ -32,10 +32,9 @@ if TYPE_CHECKING:
 else:
     item_forms = LazyModule("dynamo_single.orm.items.form")
 
-# Objects that were read in part: which attributes ``only()`` and ``defer()`` name, and reading the rest later.
-#
-# An object is completed by one GetItem, and before it is written, since its keys and unique values need all of it.
-# This module must not know plans or querysets.
+# Partially loaded objects: which attributes ``only()`` and ``defer()`` name, and reading the rest later. One GetItem
+# loads the rest of an object. A write does this first, because keys and unique values need the whole object. This
+# module must not know plans or querysets.
 
 
 def named_fields(model: type[DynamoModel], names: Sequence[object], method: str) -> list[str]:
@@ -47,7 +46,7 @@ def named_fields(model: type[DynamoModel], names: Sequence[object], method: str)
 def _field(model: Any, name: object, method: str) -> Any:
     """The field that a name means; ``None`` for a part of another object, which ``defer()`` leaves as it is.
 
-    An object behind a reference is read whole, even if ``only()`` names a part of it.
+    The app reads a referenced object whole, even if ``only()`` names a part of it.
     """
     meta = model._meta
     if name == "pk":
@@ -105,7 +104,7 @@ def attributes_to_load(
 
 
 def attributes_of(field: Any) -> tuple[str, ...]:
-    """The attributes that a field is made of: several, for an identity of several."""
+    """Return the attributes of a field: several, for an identity of several attributes."""
     return field.names if isinstance(field, IdentityField) else (field.attname,)
 
 
@@ -120,12 +119,12 @@ def missing_attributes(obj: DynamoModel) -> set[str]:
 
 
 def is_partial(obj: DynamoModel) -> bool:
-    """Return whether a part of the object's item was not read."""
+    """Return whether the object is only partially loaded."""
     return isinstance(obj._stored, PartialItem)
 
 
 def changed_in_memory(obj: DynamoModel) -> set[str]:
-    """The attributes that were set since the object was read or written, and are not saved yet."""
+    """Return the unsaved attributes: those that the program has set since the last read or write."""
     return set() if obj._stored is None else changed_attributes(obj, obj._stored)
 
 
@@ -153,7 +152,7 @@ def changed_attributes(obj: DynamoModel, item: Item) -> set[str]:
 
 
 def clear_attribute(obj: DynamoModel, name: str) -> None:
-    """Let an object be without the value of an attribute, as if that had not been read."""
+    """Remove the value of an attribute from an object, as if it were not loaded."""
     del obj.__dict__[name]
     before = obj._stored
     if before is None:
@@ -168,7 +167,7 @@ async def acomplete(obj: DynamoModel, named: Collection[str] = ()) -> bool:
     """Read the rest of an object that was read in part: one GetItem, strongly consistent; ``True`` if it was sent.
 
     Attributes that were neither set in memory nor ``named`` are updated from the item. Set attributes still count as
-    changed from the earlier read, so that conflicts with another process's change are detected. Raises the model's
+    changed from the earlier read, so that the app detects conflicts with another process's change. Raises the model's
     ``DoesNotExist``.
     """
     before = obj._stored
@@ -200,8 +199,8 @@ async def refresh(obj: DynamoModel, fields: Iterable[str] | None, queryset: Any)
     """Read an object again: one strongly consistent GetItem, or what ``queryset`` sends.
 
     ``fields`` are the names of the attributes to update from the item, and of relations, whose cache is cleared; the
-    default is all loaded attributes. Without attribute names it does not send a request. If a named attribute was not
-    loaded yet, all missing ones are loaded.
+    default is all loaded attributes. Without attribute names it does not send a request. If a named attribute is not
+    loaded yet, it loads all missing attributes.
     """
     named = None
     if fields is not None:
@@ -216,7 +215,7 @@ async def refresh(obj: DynamoModel, fields: Iterable[str] | None, queryset: Any)
         _take(obj, await decode.areload(obj), obj.get_deferred_fields())
         return
     if queryset is not None and named is not None:
-        # As in Django, what is named goes before what only() and defer() leave out.
+        # As in Django, named fields take precedence over only() and defer().
         queryset = queryset.defer(None)
     if queryset is None:
         fresh = await decode.areload(obj)
@@ -237,7 +236,7 @@ async def refresh(obj: DynamoModel, fields: Iterable[str] | None, queryset: Any)
 def read_rest(objects: Sequence[DynamoModel]) -> None:
     """Load missing attributes of objects of one model: one BatchGetItem for each hundred, strongly consistent.
 
-    An object that is gone stays as it is.
+    A missing object stays unchanged.
     """
     keys = {key_of(obj._stored): obj for obj in objects if obj._stored is not None}
     if not keys:
@@ -274,7 +273,7 @@ def _forget_those_that_refer(obj: DynamoModel, names: Collection[str] | Iterable
 
 
 def _renew_references(obj: Any, fresh: object, named: Collection[str] | None) -> None:
-    """Clear or replace the cached objects of references that were read again."""
+    """Clear or replace the cached objects of reloaded references."""
     for field in obj._meta.concrete_fields:
         if not field.is_relation or field.attname not in fresh.__dict__ or (named and field.attname not in named):
             continue
@@ -299,7 +298,7 @@ def _take(obj: DynamoModel, fresh: DynamoModel, names: Collection[str]) -> None:
 
 
 def _mixed(model: type[DynamoModel], old: Item | None, fresh: Item, taken: Collection[str]) -> Item:
-    """Return the object's item as it was read, with the attributes ``taken`` from a fresh read."""
+    """Return the object's former item, with the attributes ``taken`` from a fresh read."""
     stored = {stored_name(model, name) for name in taken} | _keys_made_of(model, taken)
     if isinstance(fresh, PartialItem):
         stored &= fresh.names

@@ -1,7 +1,7 @@
-"""The item that an object was read from, as the bytes that came: as dicts of dicts it takes six times their memory.
+"""The stored item of an object, as the received bytes: as nested dicts it would need six times the memory.
 
-A write, or an attribute that was not read, decodes it; most objects of a list never need that. This module does not
-send requests.
+A write, or access to a missing attribute, decodes it. Most objects of a list never need this. This module does not send
+requests.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _pickled(item: NewItem | PartialItem) -> NewItem | PartialItem:
     return item
 
 
-#: The types of whole items that have not been decoded yet.
+#: The types of whole items before decoding.
 WHOLE_BYTES: Final = frozenset((bytes, ShapedBytes))
 
 
@@ -110,12 +110,12 @@ def _with_current_names(rollout: Rollout | None, held: Any) -> Any:
     return kept
 
 
-# The values of an object: they are in its ``__dict__``, as for Django's models.  ``vars(obj)`` therefore shows them. An
-# attribute that was not loaded, or was deleted from the object, has no entry.
+# The values of an object: they are in its ``__dict__``, as for Django's models. ``vars(obj)`` therefore shows them. An
+# attribute without a value in the object has no entry.
 
 
 def object_values(obj: DynamoModel) -> dict[str, object]:
-    """The object's values by attribute, as a new dict; what it does not have is left out."""
+    """Return the object's values by attribute, as a new dict without missing values."""
     found = obj.__dict__
     return {name: found[name] for name in registry.attributes_of(type(obj)) if name in found}
 

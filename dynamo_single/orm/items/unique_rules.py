@@ -1,6 +1,6 @@
 """A model's unique declarations: ``unique=True``, ``unique_together`` and ``UniqueConstraint``, as one kind of value.
 
-A rule determines which items hold a claim, and its key. This module does not depend on how claims are written, and does
+A rule determines which items hold a claim, and its key. This module does not depend on the writing of claims, and does
 not send requests.
 """
 
@@ -143,7 +143,7 @@ class Rule(Struct, frozen=True, eq=False):
         )
 
     def worded(self, values: Sequence[object]) -> str:
-        """Return the attributes and their values for a message; secrets are masked."""
+        """Return the attributes and their values for a message, with masked secrets."""
         return secrecy.worded(self.model, self.fields, values)
 
 

@@ -1,6 +1,6 @@
-"""The version of a stored object: the version that a write sets, and the condition that it is unchanged.
+"""The version of a stored object: the value that a write sets, and the condition of no change.
 
-This module does not send requests or depend on how items are written.
+This module does not send requests or depend on the writing of items.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ def next_values(model: type[DynamoModel], before: Item | None) -> dict[str, int]
 
 
 def version_conditions(model: type[DynamoModel], before: Item) -> tuple[Stored, ...]:
-    """Return the condition that the item has the version that was read."""
+    """Return the condition that the item still has the same version."""
     stored = version_stored(model)
     return (as_stored(before, stored),) if stored else ()
 
 
 def is_outdated(model: type[DynamoModel], before: Item | None, found: Item | None) -> bool:
-    """Return whether an item was written since, by its version."""
+    """Return whether another process has written the item since then, by its version."""
     return version_of(model, before) != version_of(model, found)

@@ -1,7 +1,7 @@
 """Make an object's item in one pass: its prepared values, the item with its keys, and the size of the item.
 
-The function that does it is compiled once for each binding, as ``readers`` are: its source contains names as literals.
-It raises for any value that is not the usual one; ``ItemForm`` then writes the item, or raises the error. Nothing here
+The app compiles this function once for each binding, like ``readers``: its source contains names as literals. It
+raises for any value that is not the usual one; ``ItemForm`` then writes the item, or raises the error. Nothing here
 sends a request.
 """
 
@@ -40,7 +40,7 @@ from dynamo_single.table.request import MAX_ITEM_SIZE, PARTITION_KEY_LIMIT, SORT
 
 #: A value in its stored Python form, its AttributeValue, and the bytes of that with its name.
 Written = tuple[Any, StoredValue, int]
-#: The methods that determine how an attribute's value is encoded; ``floor`` cuts off a datetime.
+#: The methods that determine the encoding of an attribute's value; ``floor`` cuts off a datetime.
 _DECIDING: Final = ("prepare", "clean", "floor", "encode", "current", "to_attribute_value")
 
 
@@ -53,7 +53,7 @@ class ItemWriter(Struct, frozen=True, eq=False):
 
     - ``whole`` returns the prepared values, the item and its size in bytes, given an object's values by attribute, the
       item as it was read, if there is one, and what was encoded already. It raises any error if ``ItemForm`` has to
-      decide. Unchanged documents keep the form in which they were read, and so do those without a value.
+      decide. Unchanged documents, and documents without a value, keep their stored form.
     - ``parts`` write one value each, by attribute. The value is not ``None``.
     - ``in_keys`` contains the attributes that index keys depend on.
     - ``longest``: an object whose primary key has at most so many characters fits the trash's key.
@@ -67,7 +67,7 @@ class ItemWriter(Struct, frozen=True, eq=False):
 
 @fact
 def item_writer(binding: ModelBinding) -> ItemWriter | None:
-    """Return the writer of a model's items; ``None`` if its keys are in shards, or attributes are being renamed."""
+    """Return the writer of a model's items; ``None`` if its keys have shards, or a migration is renaming attributes."""
     layout = binding.layout
     attributes = registry.attributes_of(binding.model)
     stored = {name: layout.attributes[name].stored for name in attributes}
@@ -142,7 +142,7 @@ def _document_part(stored: str, attribute: Attribute) -> Callable[..., Written]:
         found = (Encodings() if encodings is None else encodings).of(attribute, value, before)
         if found.stored is None:
             raise Unusual
-        if checked and before is None:  # a changed document is checked when its write is composed
+        if checked and before is None:  # composing the write validates a changed document
             attribute.check_whole(found.value)
         return found.value, found.stored, length + found.size
 
@@ -287,7 +287,7 @@ def _add_text(source: _Source, target: str, template: Template, depth: int) -> N
             continue
         local = f"part_{number}"
         if not depth:
-            # The primary key is written of every object, so that index keys can use its parts.
+            # Every object's write has the primary key, so index keys can use its parts.
             local = source.rendered[rendered] = f"own_part_{len(source.rendered)}"
         source.line(f"{local} = prepared[{part.name!r}]", depth)
         if (codec.kind, codec.spec, codec.place, codec.member) == ("text", "", "", ()) and not part.path:

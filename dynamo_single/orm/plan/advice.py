@@ -18,8 +18,8 @@ from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 _INDEXABLE = ("S", "N", "BOOL")
 #: An index that is younger than the items would silently leave them out.
 _OLD_ITEMS = (
-    "Items that are stored already are in it after: manage.py makemigrations and migrate in an app with migrations, "
-    "manage.py dynamo_rebuild {label} in any other"
+    "To add stored items to it, run manage.py makemigrations and migrate in an app with migrations, or "
+    "manage.py dynamo_rebuild {label} in another app"
 )
 _FILLING = "Apply the open migrations: manage.py migrate."
 _RANGES = ("lt", "lte", "gt", "gte", "range", "startswith")
@@ -98,25 +98,25 @@ def _ways_out(query: Query, constraints: Constraints, in_any_order: str | None) 
     ):
         name = place.rpartition("__")[2]
         yield (
-            f"keep {place} in an attribute of its own as well, and name that in a key, as nested values have no index: "
-            f"{name} = {extraction_advice(place)}"
+            f"also keep {place} in a separate attribute, and name that in a key, because nested values have no "
+            f"index: {name} = {extraction_advice(place)}"
         )
     if query.using_index is not None:
-        yield f"leave using_index({query.using_index!r}) out, so that every key counts"
+        yield f"omit using_index({query.using_index!r}), so that the planner considers every key"
     if in_any_order is not None:
         yield f"remove the order (.order_by() without names), so that {in_any_order} supports it"
         yield (
-            f"call .allow_in_memory(limit=1000): {in_any_order} supports it, and up to 1000 matches are "
-            "sorted in memory"
+            f"call .allow_in_memory(limit=1000): {in_any_order} supports it, and the app sorts up to 1000 "
+            "matches in memory"
         )
     elif query.using_index is not None:
         return
     elif query.allow_scan and query.ordering:
-        yield "leave order_by() out, or call .allow_in_memory() too: the scan that allow_scan() allows has no order"
+        yield "omit order_by(), or also call .allow_in_memory(): the scan that allow_scan() allows has no order"
     elif query.allow_scan:
         yield "compare exactly: the filter of the scan that allow_scan() allows cannot compare canonical forms"
     else:
-        without = " and leave order_by() out" if query.ordering else ""
+        without = " and omit order_by()" if query.ordering else ""
         yield f"call .allow_scan(){without} to read, and pay for, every item of the table"
 
 
@@ -193,7 +193,7 @@ def _places(query: Query, constraints: Constraints) -> Iterable[str]:
         written = [":".join((part.shown, *filter(None, (part.spec,)), *place)) for part, place in lacking if place]
         if written:
             shown = " and ".join(f"{{{each}}}" for each in written)
-            yield f"let {key.name} ({key.index}) hold objects without a value too: write {shown} in it"
+            yield f"let {key.name} ({key.index}) also contain objects without a value: write {shown} in it"
 
 
 def _free(name: str, layout: ModelLayout) -> str:

@@ -194,7 +194,8 @@ def _check_given(parts: Sequence[KeyPart], constraints: Constraints, key: Access
     if compared:
         lookup = constraints.on(compared[0])[0].operator
         raise UnsuitableKey(
-            f"{compared[0]} is given by {lookup!r}; its partition {key.partition.source!r} needs the exact value"
+            f"the query filters {compared[0]} by {lookup!r}; its partition {key.partition.source!r} needs the "
+            "exact value"
         )
     raise UnsuitableKey(f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not given")
 
@@ -223,7 +224,7 @@ def _check_complete(key: AccessKey, condition: Condition | None, query: Query, c
             # An empty text is not in an index either.
             remedy = f"{name}__gt=''" if info.is_text else f"{name}__isnull=False"
             raise UnsuitableKey(
-                f"items without {name} are not in it, and the query does not leave them out; {remedy} does"
+                f"items without {name} are not in it, and the query does not exclude them; {remedy} does"
             )
 
 
@@ -232,7 +233,7 @@ def _by_primary_key(key: AccessKey, query: Query, constraints: Constraints) -> C
     lists = {part.name: _values(part, constraints) for part in parts}
     count = len(constraints.identities) or prod(map(len, lists.values()))
     if count > MAX_KEYS:
-        raise UnsuitableKey(f"{count} items would have to be read one by one; the limit is {MAX_KEYS}")
+        raise UnsuitableKey(f"it would read {count} items individually; the limit is {MAX_KEYS}")
     if constraints.identities:
         combinations: Iterable[Values] = constraints.identities
         used: tuple[Condition, ...] = constraints.on(IDENTITY)
@@ -300,7 +301,7 @@ def _by_range(
     if len(partitions) * len(shards) > MAX_PARTITIONS:
         count = f"{len(partitions)} partitions of {len(shards)} shards"
         raise UnsuitableKey(
-            f"{count} would have to be read, and the limit is {MAX_PARTITIONS} shards; query "
+            f"it would read {count}, and the limit is {MAX_PARTITIONS} shards; query "
             f"{MAX_PARTITIONS // len(shards)} partitions at a time"
         )
     single = all(map(constraints.fixed, query.layout.identity))
@@ -324,7 +325,7 @@ def _by_range(
         raise UnsuitableKey(str(error).rstrip(".")) from error
     longest = max([len(operand.encode()) for operand in reading.operands], default=0)
     if longest + (len(LAST.encode()) if reading.operator == "begins_with" else 0) > SORT_KEY_LIMIT:
-        raise UnsuitableKey(f"a sort key of more than {SORT_KEY_LIMIT} bytes would have to be compared")
+        raise UnsuitableKey(f"it would compare a sort key of more than {SORT_KEY_LIMIT} bytes")
     ranges = tuple(_ranges(key, served.partitions, reading, shares))
     if shards:
         ranges = tuple(range_in_shard(each, place) for each in ranges for place in shards)
@@ -347,7 +348,7 @@ def _by_range(
 def _partitions(key: AccessKey, constraints: Constraints) -> Iterator[tuple[str, Values]]:
     lists = {part.name: _values(part, constraints) for part in key.partition.parts}
     if (count := prod(map(len, lists.values()))) > MAX_PARTITIONS:
-        raise UnsuitableKey(f"{count} partitions would have to be read; the limit is {MAX_PARTITIONS}")
+        raise UnsuitableKey(f"it would read {count} partitions; the limit is {MAX_PARTITIONS}")
     for chosen in product(*lists.values()):
         values = dict(zip(lists, chosen, strict=True))
         try:

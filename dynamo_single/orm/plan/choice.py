@@ -37,7 +37,7 @@ _DRAWBACKS = (
     "it narrows no part of its sort key",
     "it leaves more to the filter",
     "the table comes before an index",
-    "it is declared later and is just as good",
+    "it is equally good, but comes later in Keys",
 )
 
 
@@ -138,7 +138,7 @@ def evaluate_keys(query: Query, constraints: Constraints) -> tuple[list[Candidat
                 key, query, constraints, lambda key, reading: is_shared(query.layout, key, reading)
             )
             if candidate.kind == "query" and needs_python(*candidate.residual):
-                raise UnsuitableKey("it is not written in the canonical form that is compared")
+                raise UnsuitableKey("it does not contain the canonical form that the query compares")
         except UnsuitableKey as unfit:
             rejected.append(Rejection(key, str(unfit)))
         else:
@@ -164,11 +164,11 @@ def _check_usable(key: AccessKey, query: Query) -> None:
     if {key.name, key.index} & set(query.without):
         raise UnsuitableKey("without_index() leaves it out")
     if key.name in query.missing_keys:
-        raise UnsuitableKey("not every item is known to have it: a migration is to fill it")
+        raise UnsuitableKey("some items may not have it until a migration has backfilled it")
     if key.index is None:
         return
     if query.consistent:
-        raise UnsuitableKey("an index cannot be read consistently")
+        raise UnsuitableKey("an index does not support consistent reads")
     is_trash = key is query.layout.trash
     if query.layout.soft_delete and (query.visibility == "all" or is_trash != (query.visibility == "deleted")):
         raise UnsuitableKey(f"it does not hold {'live' if is_trash else 'soft-deleted'} items")
@@ -225,9 +225,9 @@ def _rank(candidate: Candidate, place: int) -> tuple[int, ...]:
 
 def _reason(best: Candidate) -> str:
     if best.kind == "get":
-        return "the whole primary key is given"
+        return "the query contains the complete primary key"
     if best.kind == "batch_get":
-        return f"{len(best.keys)} whole primary keys are given"
+        return f"the query contains {len(best.keys)} complete primary keys"
     used = [part.name for part in best.key.sort.parts[: best.equal + best.narrowed]]
     several = "partitions" if best.key.sharding is None else "shards"
     partitions = f"{len(best.ranges)} {several} are" if len(best.ranges) > 1 else "its partition is"

@@ -64,9 +64,7 @@ def merged_order(served: ReadOrder) -> ReadOrder:
     """Return the same for a sharded key, whose shards are merged by the sort key; or raise ``UnsuitableKey``."""
     several = len(served.partitions) > 1
     if several and served.merge == "concatenate" and not served.single and served.orders:
-        raise UnsuitableKey(
-            "its shards are merged by the sort key, so that its partitions cannot be put one after the other"
-        )
+        raise UnsuitableKey("the app merges its shards by the sort key, so it cannot read its partitions sequentially")
     return replace(served, merge="sort_key")
 
 
@@ -85,7 +83,7 @@ def memory_order(
         part = by_name.get(order.attribute)
         if part is None or not part.bound.ordered:
             raise UnsuitableKey(
-                f"single items can be put in order by {', '.join(by_name)} only, not by {order.attribute}"
+                f"the app can sort individual items only by {', '.join(by_name)}, not by {order.attribute}"
             )
         texts = {key: part.bound.encode(found[key][order.attribute]) for key in keys}
         keys.sort(key=texts.__getitem__, reverse=order.descending)
@@ -120,7 +118,7 @@ def sorts_like(key: AccessKey, query: Query, constraints: Constraints) -> tuple[
 def check_sortable(query: Query, constraints: Constraints) -> None:
     """Raise ``UnsuitableKey`` for a query whose results cannot be sorted in memory."""
     if query.in_pages:
-        raise UnsuitableKey("a page starts at the end of the previous page, so results cannot be sorted in memory")
+        raise UnsuitableKey("a page starts at the end of the previous page, so the app cannot sort results in memory")
     for order in _wanted(query.ordering, constraints):
         info = query.layout.attributes[order.attribute]
         if info.type not in _SORTABLE or not (info.kind or info.type == "B"):
@@ -169,7 +167,7 @@ def _sorted_partitions(leading: Sequence[Order], varying: Sequence[KeyPart], par
     names = list(partitions)
     for order, part in reversed(list(zip(leading, varying, strict=True))):
         if not part.bound.ordered:
-            raise UnsuitableKey(f"{part.name} is not written in the order of its values")
+            raise UnsuitableKey(f"the stored form of {part.name} does not sort like its values")
         texts = {name: part.bound.encode(partitions[name][part.name]) for name in names}
         names.sort(key=texts.__getitem__, reverse=order.descending)
     return names
@@ -195,12 +193,12 @@ def _direction(
             kept = f"its order is {', '.join(names)}" if names else "it keeps no order"
             raise UnsuitableKey(f"{kept}, not {ordering_text(wanted)}")
         if order.descending != wanted[0].descending:
-            raise UnsuitableKey(f"it is read in one direction, so it cannot order by {ordering_text(wanted)}")
+            raise UnsuitableKey(f"a Query reads it in one direction, so it cannot order by {ordering_text(wanted)}")
         if not _has_missing_where_wanted(order, parts[position], constraints):
             raise UnsuitableKey(
                 f"it sorts items without {order.attribute} at the other end than {ordering_text(wanted)} requires"
             )
         if not parts[position].ordered:
-            raise UnsuitableKey(f"{order.attribute} is not written in the order of its values")
+            raise UnsuitableKey(f"the stored form of {order.attribute} does not sort like its values")
         seen.add(order.attribute)
     return not wanted[0].descending

@@ -83,7 +83,7 @@ class InMemory(Struct, frozen=True):
         work = " and ".join(filter(None, (self.work, sorts and f"sorted by {sorts}")))
         bound = "" if self.limit is None else f", at most {self.limit} matches"
         like = f", as {self.key_name} has them" if self.key_name else ""
-        return f"{work} in memory{bound}{like}{', turned round' if self.is_reversed else ''}"
+        return f"{work} in memory{bound}{like}{', reversed' if self.is_reversed else ''}"
 
 
 class Query(Struct, frozen=True):

@@ -133,7 +133,7 @@ def plan(query: Query, *, now: object = None) -> Plan:
             *unexpired_condition(layout, now),
             type_condition(layout),
         )
-        reason = "no key supports it, and a scan is allowed: every item of the table is read"
+        reason = "no key supports it, and allow_scan() allows a scan: it reads every item of the table"
         return Plan("scan", query, filter=join(wanted), reason=reason, rejected=tuple(rejected))
     if (query.missing_keys or query.missing_rules) and (filled := _as_if_filled(query, now)) is not None:
         raise advice.key_not_filled(query, filled)
@@ -293,4 +293,4 @@ def _check_names(query: Query) -> None:
     for order in query.ordering:
         if order.attribute not in query.layout.attributes:
             known = ", ".join(sorted(query.layout.attributes))
-            raise UnknownField(f"{query.layout.label} cannot be ordered by {order.attribute!r}; it has {known}.")
+            raise UnknownField(f"Cannot order {query.layout.label} by {order.attribute!r}. It has {known}.")

@@ -89,8 +89,8 @@ def _measured(queryset: Q, expressions: Mapping[str, Any]) -> Q:
         raise aggregates.NotMeasured("annotate() after values() of annotated objects groups them.")
     if before.groups is not None and queryset.query.is_sliced:
         raise NotSupported(
-            "annotate() of a sliced values() is not supported, since the slice would be one of groups: annotate first, "
-            "and slice the result, queryset.annotate(...)[:100]."
+            "annotate() does not support a sliced values(), because the slice would contain groups. Annotate "
+            "first, and slice the result: queryset.annotate(...)[:100]."
         )
     clone = queryset._chain()
     measures = {measure.alias: measure for measure in before.measures}

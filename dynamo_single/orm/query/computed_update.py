@@ -70,8 +70,9 @@ async def _again(
 ) -> int:
     if not attempts:
         raise StaleObject(
-            f"Cannot update {obj._meta.label} {obj.pk!r}: other processes changed it {ATTEMPTS} times while its new "
-            f"values were computed. It was not written; {written} objects were. Call update() again."
+            f"Cannot update {obj._meta.label} {obj.pk!r}: other processes changed it {ATTEMPTS} times while the "
+            f"app computed its new values. The app wrote {written} objects, but not this object. Call update() "
+            "again."
         )
     return await _updated(found, plain, aliases, pending, attempts - 1)
 

@@ -70,8 +70,8 @@ def enter(queryset: Any) -> None:
     computed, chosen = asked.computation, asked.columns
     if computed is not None and (computed.dates is not None or any(each.children for each in computed.measures)):
         raise NotSupported(
-            f"{queryset.model._meta.label}: results {computed} cannot be combined with expressions in memory. "
-            f"Leave one of them out, or {COMPUTE_IN_PYTHON}."
+            f"{queryset.model._meta.label}: cannot combine results {computed} with expressions in memory. Omit "
+            f"one of them, or {COMPUTE_IN_PYTHON}."
         )
     shape = None
     if chosen is not None:

@@ -363,19 +363,21 @@ class EdgesManager(RelatedManager):
         """Refuse blocks, and additions to an object that is not stored: a GetItem if it was not read."""
         if atomic_block.current() is not None:
             raise NotSupported(
-                f"{self.end.name} is changed by reading which edges there are, which an atomic() block cannot. Within "
-                f"a block create or delete {self.through._meta.label} objects themselves."
+                f"Cannot change {self.end.name} in an atomic() block, because this reads the existing edges. "
+                f"Create or delete {self.through._meta.label} objects instead."
             )
         # A fixture may name objects that follow later. The transaction of a checked edge checks this itself.
         if not adds or self._raw or not self.instance._state.adding or self.end.near.attribute.checked:
             return
         stored = type(self.instance)._base_manager.consistent().filter(pk=self.instance.pk)
         if not await call_sync(stored.exists):
-            raise ValueError(f"{shown(self.instance)} is not stored: save it before {self.end.name} is changed.")
+            raise ValueError(
+                f"Cannot change {self.end.name} of {shown(self.instance)}, which is not stored. Save it first."
+            )
 
     def _check_stored(self, obj: Any) -> None:
         if obj.pk is None or obj._state.adding:
-            raise ValueError(f"{shown(obj)} is not stored: save it before it is added to {self.end.name}.")
+            raise ValueError(f"Cannot add {shown(obj)} to {self.end.name}: it is not stored. Save it first.")
 
     async def _find(self, keys: Sequence[Any], *, adds: bool) -> dict[Any, Any]:
         if not adds or self._raw or self.end.far.attribute.checked:

@@ -115,7 +115,7 @@ class QuerySet(AsyncQuerySet[M]):
         capacity units, including those of ``select_related`` and ``prefetch_related``.
         """
         if format is not None or options:
-            raise NotSupported("explain() takes no format and no options but execute=True. Call explain().")
+            raise NotSupported("explain() does not accept a format or options other than execute=True. Call explain().")
         state = state_of(self)
         plan = rows.plan(state) if state.interpretation is None else interpreter.plan(state)
         members = related.members_of(state, plan)
@@ -345,14 +345,14 @@ class QuerySet(AsyncQuerySet[M]):
         """Return the objects of any of the querysets, each once, like ``|``; ``order_by()`` sorts them again."""
         if all:
             raise NotSupported(
-                "union(all=True) is not supported: an object comes once. Chain the querysets in Python: "
-                "[*queryset, *other]."
+                "union(all=True) is not supported: a result contains each object once. Chain the querysets in "
+                "Python: [*queryset, *other]."
             )
         united: Any = self
         for other in other_qs:
             if getattr(other, "model", None) is not self.model:
                 raise NotSupported(
-                    f"union() joins querysets of one model, {self.model._meta.label}, and got {shown(other)}. Chain "
+                    f"union() accepts only querysets of {self.model._meta.label}, not {shown(other)}. Chain "
                     "them in Python: [*queryset, *other]."
                 )
             united = united | other
@@ -364,7 +364,7 @@ class QuerySet(AsyncQuerySet[M]):
     def __or__(self, other: Any) -> Self:
         if self.query.is_sliced or (hasattr(other, "query") and other.query.is_sliced):
             raise NotSupported(
-                "A sliced queryset cannot be combined with another. Combine the lists in Python: [*queryset, *other]."
+                "Cannot combine a sliced queryset with another. Combine the lists in Python: [*queryset, *other]."
             )
         result: Self = super().__or__(other)
         return result

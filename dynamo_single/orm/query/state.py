@@ -230,8 +230,7 @@ def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
     known = asked.computation is not None or asked.interpreted
     if query.combinator or query.extra or query.distinct_fields or (query.annotations and not known):
         raise NotSupported(
-            "DynamoDB cannot evaluate annotations, set operations and extra() that were added to queryset.query. Use "
-            "the "
+            "DynamoDB cannot evaluate annotations, set operations and extra() in queryset.query. Use the "
             "methods of the queryset."
         )
     order_by = tuple(query.order_by)

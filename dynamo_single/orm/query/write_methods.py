@@ -241,7 +241,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
     def _check_rows(self) -> None:
         computed = self._computation
         if computed is not None and computed.makes_rows:
-            raise NotSupported(f"Rows that are {computed} cannot be written: write the objects.")
+            raise NotSupported(f"Cannot write rows that are {computed}. Write the objects.")
 
     def _writes_natively(self, name: str) -> bool:
         """Return whether an event loop may execute a write method directly."""
@@ -344,13 +344,13 @@ class WritingQuerySet(PlannedQuerySet[M]):
     # Django's writers of single rows; the model's own save_base() and delete() write.
 
     def _insert(self, *args: object, **kwargs: object) -> NoReturn:
-        raise NotSupported("Items are written by save(), not by QuerySet._insert().")
+        raise NotSupported("QuerySet._insert() does not write items. Call save() instead.")
 
     def _update(self, *args: object, **kwargs: object) -> NoReturn:
-        raise NotSupported("Items are written by save(), not by QuerySet._update().")
+        raise NotSupported("QuerySet._update() does not write items. Call save() instead.")
 
     def _raw_delete(self, *args: object, **kwargs: object) -> NoReturn:
-        raise NotSupported("Items are deleted by delete(), not by QuerySet._raw_delete().")
+        raise NotSupported("QuerySet._raw_delete() does not delete items. Call delete() instead.")
 
 
 async def _resolved(values: Mapping[str, object]) -> dict[str, object]:

@@ -130,7 +130,7 @@ class Allowance:
             else ""
         )
         logger.warning(
-            "%s: %d items were read for nothing so far, of %d that were read%s%s",
+            "%s: discarded %d of %d items read so far%s%s",
             label,
             self.for_nothing,
             self.read,
@@ -149,12 +149,12 @@ class Allowance:
         label, most = self._plan.layout.label, self._most or 0
         allowed = "allow_reads() allowed"
         if self._allowed is None:
-            where = "" if self._is_set else ", which under DEBUG and in tests is set by itself,"
+            where = "" if self._is_set else ", which DEBUG and tests set automatically,"
             allowed = f"MAX_READS in DYNAMO_SINGLE_COSTS{where} allows"
         whole = f" It reads the whole of {label}." if explain.reads_whole_model(self._plan) else ""
         return TooManyReads(
-            f"{label}: more than {most} items were read and discarded, and {allowed} {most}.{whole} Add a key "
-            "that supports the query, request fewer objects, or raise the limit for this queryset with "
-            ".allow_reads(n). explain() shows how it is read.",
+            f"{label}: the query read and discarded more than {most} items, and {allowed} {most}.{whole} Add a "
+            "key that supports the query, request fewer objects, or raise the limit for this queryset with "
+            ".allow_reads(n). explain() shows the requests.",
             limit=most,
         )

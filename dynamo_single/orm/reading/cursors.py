@@ -33,7 +33,7 @@ else:
     aead = LazyModule("cryptography.hazmat.primitives.ciphers.aead")
 
 SALT = "dynamo_single.cursors"
-BEGIN_AGAIN = "Begin again without a cursor."
+BEGIN_AGAIN = "Start again without a cursor."
 
 #: The position after all shards, whatever their number is.
 _END = -1
@@ -76,7 +76,9 @@ def decode(text: str, plan: Plan) -> Cursor:
             f"order and manager. {BEGIN_AGAIN}"
         )
     if keys != ours[1]:
-        raise InvalidCursor(f"The keys that {label} is read by have changed since this cursor was made. {BEGIN_AGAIN}")
+        raise InvalidCursor(
+            f"The keys of {label} for this query have changed since the cursor was created. {BEGIN_AGAIN}"
+        )
     streams: frozenset[int] = frozenset()
     if plan.is_sharded:
         lasting = _lasting(plan)
@@ -162,8 +164,8 @@ def decrypt_value(text: object, salt: str = SALT) -> list[Any]:
         return found
     shown = repr(text if len(str(text)) <= _SHOWN else f"{str(text)[:_SHOWN]}...")
     raise InvalidCursor(
-        f"{shown} is no cursor of this site: it was changed on the way, made up, or signed with another SECRET_KEY. "
-        f"{BEGIN_AGAIN}"
+        f"{shown} is not a cursor of this site: someone changed it, made it up, or signed it with another "
+        f"SECRET_KEY. {BEGIN_AGAIN}"
     )
 
 

@@ -199,8 +199,8 @@ def _is_of_model(plan: Plan, item: Item) -> bool:
 def _unexpected(plan: Plan) -> UnexpectedItem:
     own = plan.layout.item_type
     return UnexpectedItem(
-        f"Among the items to count is one that is not of the type {own!r}. Something else wrote into this model's "
-        "keys: reading the objects names the item."
+        f"An item to count does not have the type {own!r}: another program wrote it under a key of this model. "
+        "Read the objects: the error names the item."
     )
 
 

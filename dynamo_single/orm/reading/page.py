@@ -169,8 +169,8 @@ def _check_limit(plan: Plan, count: int, max_requests: int | None) -> None:
         )
     if max_requests < count:
         raise InvalidValue(
-            f"max_requests={max_requests}: {count} partitions are read side by side to put their items in order, so "
-            f"that a page takes at least {count} requests. Allow as many, or leave the order out."
+            f"max_requests={max_requests}: an ordered page reads {count} partitions in parallel, which takes at "
+            f"least {count} requests. Raise max_requests, or remove the order."
         )
 
 

@@ -191,7 +191,7 @@ async def transactional_items(table: Table, plans: Sequence[Plan]) -> list[list[
         atomic_block.check_plan(table.settings.alias, plan)
     keys = list(dict.fromkeys(key for plan in plans for key in plan.keys))
     if len(keys) > MAX_ACTIONS:
-        raise NotSupported(f"{len(keys)} items cannot be read at once: DynamoDB takes {MAX_ACTIONS}.")
+        raise NotSupported(f"Cannot read {len(keys)} items in one request: DynamoDB allows {MAX_ACTIONS}.")
     answers = (await table.ask_patiently(compile_reads(keys, table.name)))["Responses"] if keys else []
     found = {key: answer["Item"] for key, answer in zip(keys, answers, strict=True) if answer.get("Item")}
     return [

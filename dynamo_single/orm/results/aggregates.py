@@ -73,9 +73,9 @@ def check_function(model: type[DynamoModel], alias: str, expression: Any) -> Non
     """Raise ``NotSupported`` for expressions other than the five plain aggregates."""
     if type(expression) not in FUNCTIONS:
         raise NotMeasured(
-            f"{model._meta.label}: {alias}={shown(expression)} is not supported: there are "
-            f"{', '.join(FUNCTIONS.values())} of attributes. For anything else, {COMPUTE_IN_PYTHON}. Or keep the value "
-            "in an attribute."
+            f"{model._meta.label}: {alias}={shown(expression)} is not supported. Use "
+            f"{', '.join(FUNCTIONS.values())} of an attribute. For anything else, {COMPUTE_IN_PYTHON}. Or keep "
+            "the value in an attribute."
         )
     if "output_field" in vars(expression) or expression.extra:
         raise NotMeasured(
@@ -147,12 +147,12 @@ def _field(model: type[DynamoModel], alias: str, expression: object, source: obj
         )
     if isinstance(source, KeyTransform):
         raise NotMeasured(
-            f"{model._meta.label}: {alias}={shown(expression)}: a value inside a document cannot be aggregated. Either "
+            f"{model._meta.label}: {alias}={shown(expression)}: an aggregate cannot use a nested value. Either "
             f"{COMPUTE_IN_PYTHON}. Or keep it in a separate attribute: {extraction_advice(_place(source))}."
         )
     raise NotMeasured(
-        f"{model._meta.label}: {alias}={shown(expression)}: an aggregate takes an attribute's name, no other "
-        f"expression. {capitalized(COMPUTE_IN_PYTHON)}."
+        f"{model._meta.label}: {alias}={shown(expression)}: an aggregate accepts only the name of an attribute. "
+        f"{capitalized(COMPUTE_IN_PYTHON)}."
     )
 
 
@@ -167,8 +167,8 @@ def _place(source: Any) -> str:
 def _check_attribute(model: type[DynamoModel], function: Function, field: Any) -> None:
     if field is None or isinstance(field, IdentityField):
         raise NotSupported(
-            f"{model._meta.label}: {function}() takes one attribute. The primary key is made of "
-            f"{', '.join(registry.layout_of(model).identity)}: name one of them, or {COMPUTE_IN_PYTHON}."
+            f"{model._meta.label}: {function}() takes one attribute. The primary key consists of "
+            f"{', '.join(registry.layout_of(model).identity)}: name one of these, or {COMPUTE_IN_PYTHON}."
         )
     if function in ("Min", "Max"):
         sorting.check_orderable(model, field.attname, f"{function}()")
@@ -187,9 +187,8 @@ def _default(function: Function, field: Any, expression: Any) -> object:
         default = default.value
     if hasattr(default, "resolve_expression"):
         raise NotMeasured(
-            f"{shown(expression)}: the default of an aggregate is a value. Omit the expression, and replace None in "
-            "the "
-            "result."
+            f"{shown(expression)}: the default of an aggregate must be a value. Omit the expression, and "
+            "replace None in the result."
         )
     return checked_default(function, field.attribute, default)
 

@@ -132,7 +132,12 @@ def plan_cached(query: Query, *, now: object) -> Plan:
     wanted = join((query.where, *_type_conditions(found)))
     reach = replace(found, filter=EVERYTHING, query=replace(found.query, where=EVERYTHING))
     return Plan(
-        "held", query, found.key, filter=wanted, parts=(reach,), reason="what the key reaches is held in memory"
+        "held",
+        query,
+        found.key,
+        filter=wanted,
+        parts=(reach,),
+        reason="the app keeps the objects that the key reads in memory",
     )
 
 
@@ -162,7 +167,10 @@ def with_short_filter(plan: Plan, limit: int) -> Plan:
         parts=(reach,),
         in_memory=plan.in_memory,
         rejected=plan.rejected,
-        reason=f"DynamoDB takes no filter of this length, so what the rest lets through is held, at most {limit} items",
+        reason=(
+            "DynamoDB does not accept a filter of this length, so the app keeps the results of the other "
+            f"conditions, at most {limit} items"
+        ),
     )
 
 

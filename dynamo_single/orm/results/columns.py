@@ -97,16 +97,16 @@ class Columns(Struct, frozen=True):
         """Return the columns for grouped, distinct or annotated rows; raises ``NotSupported`` for nested values."""
         for number in self.places:
             raise NotSupported(
-                f"{model._meta.label}: values({self.names[number]!r}) leads into {self.attributes[number]}, and rows "
-                f"that are grouped, distinct or annotated consist of whole attributes. Either {COMPUTE_IN_PYTHON}. Or "
-                f"keep the value in an attribute: {extraction_advice(self.names[number])}."
+                f"{model._meta.label}: values({self.names[number]!r}) is inside {self.attributes[number]}, and "
+                f"grouped, distinct or annotated rows consist of whole attributes. Either {COMPUTE_IN_PYTHON}. "
+                f"Or keep the value in an attribute: {extraction_advice(self.names[number])}."
             )
         for number in self.paths:
             reference, _, rest = self.names[number].partition(_STEP)
             raise NotSupported(
-                f"{model._meta.label}: values({self.names[number]!r}) is an attribute of another model, and rows that "
-                f"are grouped or annotated consist of attributes of their own. Either {COMPUTE_IN_PYTHON}. Or keep a "
-                f'copy: models.CopiedAttribute("{reference}", "{rest}").'
+                f"{model._meta.label}: values({self.names[number]!r}) is an attribute of another model, and "
+                f"grouped or annotated rows consist of the model's own attributes. Either {COMPUTE_IN_PYTHON}. "
+                f'Or keep a copy: models.CopiedAttribute("{reference}", "{rest}").'
             )
         return self
 

@@ -50,7 +50,7 @@ def checked_limit(limit: object) -> int:
     """Return a limit of matches; raises ``InvalidValue`` for anything else."""
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise InvalidValue(
-            f"allow_in_memory(limit=...) takes the most matches to work on, from 1 up, not {shown(limit)}."
+            f"allow_in_memory(limit=...) takes the maximum number of matches, at least 1, not {shown(limit)}."
         )
     return limit
 
@@ -59,7 +59,7 @@ def checked_reads(number: object) -> int:
     """Return a number of items; raises ``InvalidValue`` for anything else."""
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise InvalidValue(
-            f"allow_reads() takes the most items that may be read for nothing, from 1 up, not {shown(number)}."
+            f"allow_reads() takes the maximum number of discarded items, at least 1, not {shown(number)}."
         )
     return number
 
@@ -166,8 +166,8 @@ def limit_of(state: QueryState, plan: Plan, what: str, *, sliced: bool) -> int |
         return None
     slicing = ", or slice: queryset[:100]" if sliced else ""
     raise NotSupported(
-        f"{state.label}: {what}: DynamoDB does not compute that, so every match would have to be read, and "
-        f"their number has no limit. Set a limit: .allow_in_memory(limit={DEFAULT_LIMIT}){slicing}."
+        f"{state.label}: {what}: DynamoDB does not compute that, so the app would read every match, without a "
+        f"limit. Set a limit: .allow_in_memory(limit={DEFAULT_LIMIT}){slicing}."
     )
 
 
@@ -325,10 +325,11 @@ def check_number(state: QueryState, number: int, limit: int | None) -> None:
         return
     steps = state.asked.steps
     allowed = limit if steps is None else steps.limit
-    beside = "" if steps is None else f" beside the {steps.held} keys of related objects"
+    beside = "" if steps is None else f" in addition to the {steps.held} keys of related objects"
     raise TooManyMatches(
-        f"{state.label}: more than {limit} objects match{beside}, which is as many as allow_in_memory(limit={allowed}) "
-        "allows. Nothing was cut off, so there is no result. Allow more: .allow_in_memory(limit=...).",
+        f"{state.label}: more than {limit} objects match{beside}, the limit of "
+        f"allow_in_memory(limit={allowed}). The result would be incomplete, so the app returns none. Raise the "
+        "limit: .allow_in_memory(limit=...).",
         limit=allowed,
     )
 

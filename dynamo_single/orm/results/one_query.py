@@ -183,7 +183,7 @@ def _combined_plan(groups: Sequence[Sequence[_ModelRange]]) -> Plan:
         filter=simplify(Or(tuple(filters))),
         forward=True,
         merge="concatenate",
-        reason="several kinds of objects are read together",
+        reason="one Query reads several kinds of objects",
     )
 
 

@@ -123,41 +123,40 @@ def cursor_for(state: QueryState, obj: object, *, before: bool) -> str:
         raise InvalidValue(f"cursor_for() takes an object of {state.label}, not {shown(obj)}.")
     item: Item | None = obj._stored
     if item is None:
-        raise InvalidValue(f"cursor_for({shown(obj)}): it is not stored, so that no query gives it. Save it first.")
+        raise InvalidValue(f"cursor_for({shown(obj)}): it is not stored, so no query returns it. Save it first.")
     if isinstance(item, PartialItem):
         raise NotSupported(
-            f"cursor_for({shown(obj)}): only some attributes of the object were read, so its position is not known. "
-            "Read the object without only() and defer()."
+            f"cursor_for({shown(obj)}): the object has only some attributes, so its position is unknown. Read "
+            "the object without only() and defer()."
         )
     position = positions.find_position(plan, item)
     if position is None:
         raise InvalidValue(
-            f"cursor_for({shown(obj)}): in the state in which it was read, it is not one of this queryset's "
-            "objects. Call cursor_for() on the queryset that returned it, or read it again."
+            f"cursor_for({shown(obj)}): as it was read, it is not one of this queryset's objects. Call "
+            "cursor_for() on the queryset that returned it, or read it again."
         )
     return cursors.encode(Cursor(position, backward=before), plan)
 
 
 def _plan(state: QueryState, asked: str) -> Plan:
     if state.window.is_sliced:
-        raise TypeError(f"Cannot use {asked} once a slice has been taken: a page has a size and a cursor of its own.")
+        raise TypeError(f"Cannot use {asked} once a slice has been taken: a page has its own size and cursor.")
     if state.computation is not None:
         raise NotSupported(
-            f"{asked} is not supported where results are computed: every match is read before the first result is "
-            "known. "
-            "Page through the objects and compute in Python, or slice the results: queryset[:100]."
+            f"{asked} is not supported for computed results: the app reads every match before it knows the "
+            "first result. Page through the objects and compute in Python, or slice the results: "
+            "queryset[:100]."
         )
     plan = objects.plan_with_keys(structs.replace(state, in_pages=True))
     if plan.in_memory is not None or plan.kind == "held":
         raise NotSupported(
-            f"{asked} is not supported after allow_in_memory(): every match is read before the first object is known, "
-            "so there are no pages to read. Slice the list of all objects: queryset[:100]."
+            f"{asked} is not supported after allow_in_memory(): the app reads every match before it knows the "
+            "first object, so there are no pages to read. Slice the list of all objects: queryset[:100]."
         )
     if plan.kind == "union" and not plan.merged_by and any(part.is_sharded for part in plan.parts):
         raise NotSupported(
-            f"{asked} is not supported if a query without an order is read from a sharded key in several "
-            "ways: no position marks the start of the next page. Add an order: "
-            f'order_by("{_order_of_shards(plan)}").'
+            f"{asked} is not supported if a query without an order reads a sharded key in several ways: no "
+            f'position marks the start of the next page. Add an order: order_by("{_order_of_shards(plan)}").'
         )
     return plan
 
@@ -181,7 +180,7 @@ def _beginning(state: QueryState, plan: Plan, begin: Cursor) -> PageStart:
 def _check_number(name: str, value: object, most: int | None) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (most is not None and value > most):
         limit = "1 or more" if most is None else f"from 1 to {most}"
-        raise InvalidValue(f"page({name}={shown(value)}): {name} is a whole number, {limit}.")
+        raise InvalidValue(f"page({name}={shown(value)}): {name} must be an integer, {limit}.")
 
 
 def _ends(plan: Plan, begin: Cursor, reading: ReadResult, size: int) -> tuple[Position | None, Position | None]:

@@ -206,7 +206,7 @@ def collection_plan(plan: Plan, wanted: Mapping[str, CollectionMember]) -> Plan:
         keys=(),
         filter=Compare(ITEM_TYPE, "in", types),
         projection=(),  # the children are other models' items
-        reason=f"the object is read together with its {', '.join(wanted)}",
+        reason=f"one Query reads the object and its {', '.join(wanted)}",
     )
 
 
@@ -278,9 +278,9 @@ def check_references(model: type[DynamoModel], names: Sequence[object]) -> None:
                 known = ", ".join(sorted(references)) or "none"
                 relation = getattr(current, step, None)
                 several = isinstance(relation, Children | ReverseManyToOneDescriptor)
-                advice = f" prefetch_related({name!r}) reads several objects along." if several else ""
+                advice = f" prefetch_related({name!r}) fetches several objects." if several else ""
                 if isinstance(relation, ReverseOneToOneDescriptor):
-                    advice = f" prefetch_related({name!r}) reads the objects that refer to these along, by a key."
+                    advice = f" prefetch_related({name!r}) fetches the objects that refer to these, by a key."
                 label = current._meta.label
                 raise UnknownField(
                     f"select_related({name!r}): {label} has no reference {step!r}. It has {known}.{advice}"

@@ -301,7 +301,7 @@ class _LayoutBuilder:
         if attribute is None and part.name.partition("__")[0] in self.attributes:
             raise ConfigurationError(
                 f"{self.label}: the key {source!r} names {part.name!r}. Paths are for filters: DynamoDB cannot index "
-                "nested values. Keep the value in an attribute of its own as well, and name that: "
+                "nested values. Also keep the value in a separate attribute, and name that: "
                 f'{part.name.rpartition("__")[2]} = models.ExtractedAttribute("{part.name}").'
             )
         if attribute is None:

@@ -48,8 +48,8 @@ def django_errors_translated(model: type[DynamoModel], *conditions: object) -> I
         if not names or MASK in str(error):
             raise
         raise InvalidValue(
-            f"Cannot filter by {', '.join(names)}: a value is not of the kind that the lookup takes. The value of a "
-            "secret is not shown."
+            f"Cannot filter by {', '.join(names)}: the lookup does not accept the type of this value. The "
+            "message omits the value, because it is secret."
         ) from None
 
 
@@ -62,7 +62,7 @@ def raise_unknown(model: type[DynamoModel], error: FieldError) -> NoReturn:
     keyword = found[1] if found else ""
     way_out = relation_advice(model, keyword)
     if way_out is not None:
-        raise NotSupported(f"{model._meta.label} cannot be filtered by {keyword!r}: {way_out}.") from error
+        raise NotSupported(f"Cannot filter {model._meta.label} by {keyword!r}: {way_out}.") from error
     if choices:
         # Django also lists names of referring models, which filters do not support here.
         names = (field.name for field in model._meta.concrete_fields if not isinstance(field, IdentityField))
@@ -129,7 +129,7 @@ def check_nesting(conditions: Iterable[object]) -> None:
         if not level:
             return
     raise NotSupported(
-        f"Conditions are nested more than {MAX_NESTING} levels deep by ~, & and |. Join similar conditions: "
+        f"The conditions nest ~, & and | more than {MAX_NESTING} levels deep. Join similar conditions: "
         "Q(name__in=[...]) for many values of one attribute, and one ~Q(...) around several negated conditions."
     )
 
@@ -141,8 +141,8 @@ def check_condition_count(conditions: Collection[object]) -> None:
     """
     if len(conditions) > MAX_OPERATORS:
         raise NotSupported(
-            f"More than {MAX_OPERATORS} conditions are joined by filter() and exclude(), and DynamoDB allows no more "
-            f"operators in an expression ({LIMITS}). For many values of one attribute use __in: "
+            f"filter() and exclude() join more than {MAX_OPERATORS} conditions, and DynamoDB does not allow "
+            f"more operators in an expression ({LIMITS}). For many values of one attribute use __in: "
             "exclude(name__in=[...])."
         )
 
@@ -166,7 +166,7 @@ def identity_parts(model: Any, kwargs: Mapping[str, object]) -> str:
     field, pk = model._meta.pk, kwargs.get("pk")
     if not isinstance(field, IdentityField) or not isinstance(pk, str) or is_identity(pk, len(field.names)):
         return ""
-    return f" A pk of it is made of {' and '.join(field.names)}: filter by these, or take the pk of an object."
+    return f" Its pk consists of {' and '.join(field.names)}: filter by these, or pass the pk of an object."
 
 
 def check_lists(model: type[DynamoModel], conditions: Iterable[object]) -> None:

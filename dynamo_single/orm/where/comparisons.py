@@ -95,16 +95,16 @@ def _check_pair(model: type[DynamoModel], subject: Subject, operator: str, other
     asked = f"{model._meta.label}: {_called(subject)}{lookup}=F({_called(other)!r}) is not supported"
     otherwise = f"Otherwise {FILTER_IN_MEMORY}."
     if operator not in COMPARED:
-        raise NotSupported(f"{asked}: two attributes are compared by {', '.join(COMPARED)}. {otherwise}")
+        raise NotSupported(f"{asked}: compare two attributes by {', '.join(COMPARED)}. {otherwise}")
     of_several = any(isinstance(each.field, IdentityField) for each in (subject, other))
     if subject.sized or other.sized or of_several:
-        raise NotSupported(f"{asked}: a size, and a pk of several values, are compared with values only. {otherwise}")
+        raise NotSupported(f"{asked}: compare a size, or a pk of several values, with values only. {otherwise}")
     forms = [_form_of(each.field.attribute) for each in (subject, other) if not each.steps]
     in_document = len(forms) < 2
     if len(set(forms)) > 1 or (in_document and any(form.kind not in _AS_IN_DOCUMENTS for form in forms)):
         raise NotSupported(
-            f"{asked}: {_called(subject)} is {_said(subject)} and {_called(other)} is {_said(other)}. They are not "
-            f"stored alike, and DynamoDB compares stored values. {otherwise}"
+            f"{asked}: {_called(subject)} is {_said(subject)} and {_called(other)} is {_said(other)}. Their "
+            f"stored types differ, and DynamoDB compares stored values. {otherwise}"
         )
     if operator != "exact" and not all(form.is_ordered for form in forms):
         raise NotSupported(f"{asked}: DynamoDB orders text, numbers and binary only. {otherwise}")
@@ -268,7 +268,7 @@ def _check(subject: Subject, operator: str) -> None:
         return
     if subject.sized and operator not in SIZE_COMPARISONS:
         raise NotSupported(
-            f"{subject.name}__{operator} is not supported: a size is compared by {', '.join(SIZE_COMPARISONS)}."
+            f"{subject.name}__{operator} is not supported: compare a size by {', '.join(SIZE_COMPARISONS)}."
         )
     if subject.steps:
         return
@@ -279,8 +279,8 @@ def _check(subject: Subject, operator: str) -> None:
                 f"of {name} do. Compare it by {', '.join(JSON_COMPARISONS)}, or {FILTER_IN_MEMORY}."
             )
         raise NotSupported(
-            f"{subject.name}__{operator} is not supported: {name} is stored as JSON text, which can only be "
-            f"compared as a whole, by {', '.join(JSON_COMPARISONS)}. To look inside, make it a MapAttribute. Otherwise "
+            f"{subject.name}__{operator} is not supported: DynamoDB can compare the JSON string of {name} only "
+            f"as a whole, by {', '.join(JSON_COMPARISONS)}. To look inside, make it a MapAttribute. Otherwise "
             f"{FILTER_IN_MEMORY}."
         )
     if subject.sized and (attribute.attr_type not in SIZED_TYPES or attribute.key_kind not in (None, "text")):
@@ -325,7 +325,7 @@ def _identity(field: IdentityField, operator: str, value: Any) -> Condition:
 
 def _of_identity(field: IdentityField, operator: str) -> NotSupported:
     return NotSupported(
-        f"pk__{operator} is not supported on {field.model._meta.label}, whose pk is made of "
+        f"pk__{operator} is not supported on {field.model._meta.label}, whose pk consists of "
         f"{', '.join(field.names)}. Filter by these attributes, or {FILTER_IN_MEMORY}."
     )
 

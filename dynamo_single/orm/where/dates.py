@@ -156,8 +156,8 @@ def read_part(model: type[DynamoModel], node: object) -> DatePart | None:
     operator = operator_of(node)
     if operator not in _COMPARED:
         raise NotSupported(
-            f"{field.name}__{part}__{operator} is not supported: a {part} is compared by {', '.join(_COMPARED)}. "
-            f"Use one of these, or {FILTER_IN_MEMORY}."
+            f"{field.name}__{part}__{operator} is not supported: compare a {part} by {', '.join(_COMPARED)}, or "
+            f"{FILTER_IN_MEMORY}."
         )
     value = direct_value(node)
     if operator == "range":
@@ -185,9 +185,9 @@ def _refusal(field: DynamoField, part: str) -> NotSupported:
         "iso_year": f"filter by its days with {days}=(first, last)",
         "quarter": f"filter by its months with {name}__year=... and {name}__month__in=(1, 2, 3)",
     }
-    way_out = ways_out.get(part, f"keep the {part} in an attribute of its own, or {FILTER_IN_MEMORY}")
+    way_out = ways_out.get(part, f"keep the {part} in a separate attribute, or {FILTER_IN_MEMORY}")
     return NotSupported(
-        f"{name}__{part} is not supported: DynamoDB compares stored values, it does not compute. Instead {way_out}."
+        f"{name}__{part} is not supported: DynamoDB compares stored values and does not compute. Instead {way_out}."
     )
 
 

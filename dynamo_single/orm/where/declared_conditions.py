@@ -85,8 +85,8 @@ def read_declared(model: type[DynamoModel], condition: object, layout: ModelLayo
     for attribute in registry.attributes_of(model).values():
         if isinstance(attribute, CounterAttribute | VersionAttribute) and attribute.attr_name in names_in(found):
             raise NotSupported(
-                f"It compares {attribute.name!r}, which changes without a read or write of the object. Values "
-                "that depend on the condition would not be updated."
+                f"It compares {attribute.name!r}, which changes without a read or write of the object. The app "
+                "could not update values that depend on the condition."
             )
     return found
 
@@ -113,8 +113,8 @@ def _comparison(condition: pynamodb.Condition) -> Condition:
         return _of_two(condition, path, operands[0])
     if not isinstance(path, Path) or not all(isinstance(each, Value) for each in operands):
         raise NotSupported(
-            f"The condition {condition!r} cannot be used here: two attributes are compared by =, <>, <, <=, > and >=, "
-            "and a size with a value."
+            f"Cannot use the condition {condition!r} here: compare two attributes by =, <>, <, <=, > or >=, and "
+            "a size with a value."
         )
     name, steps = _place(path)
     values = tuple(each.value for each in operands)
@@ -133,7 +133,7 @@ def _comparison(condition: pynamodb.Condition) -> Condition:
         "contains": "contains",
     }
     if size or operator not in operators:
-        raise NotSupported(f"The condition {condition!r} cannot be used here: compare the size by =, <, <=, > or >=.")
+        raise NotSupported(f"Cannot use the condition {condition!r} here: compare the size by =, <, <=, > or >=.")
     return Stored(name, operators[operator], values, steps)
 
 
@@ -141,8 +141,7 @@ def _of_two(condition: pynamodb.Condition, one: Path, other: Path) -> Condition:
     (name, steps), (other_name, other_steps) = _place(one), _place(other)
     if condition.operator not in _TURNED or (name, steps) == (other_name, other_steps):
         raise NotSupported(
-            f"The condition {condition!r} cannot be used here: two different attributes are compared by =, <>, <, <=, "
-            "> and >=."
+            f"Cannot use the condition {condition!r} here: compare two different attributes by =, <>, <, <=, > or >=."
         )
     operator = "=" if condition.operator == "<>" else condition.operator
     pair = StoredPair(name, operator, other_name, steps, other_steps)
@@ -170,7 +169,7 @@ def read_index_condition(model: type[DynamoModel], name: str, given: object) -> 
     """Read a key's ``condition=``; raise ``ConfigurationError`` for a condition that items cannot meet."""
     where = f"{model._meta.label}: the condition of the key {name}"
     if not isinstance(given, Q):
-        raise ConfigurationError(f"{where} is {given!r}, as a migration has it: declare a Q, as in Q(status='open').")
+        raise ConfigurationError(f"{where} is {given!r}, the form of a migration. Declare a Q, as in Q(status='open').")
     layout = registry.declared_layout(model)  # it is read while a binding is made
     try:
         condition = read_declared(model, given, layout)

@@ -74,7 +74,7 @@ def refuse_path(model: type[DynamoModel], name: str, use: Use) -> None:
 
 
 _CANNOT = {
-    "values": "charges for whole items, so that parts of attributes are not read",
+    "values": "charges for whole items, so reading a part of an attribute saves nothing",
     "order_by": "orders by the sort key only",
 }
 
@@ -228,8 +228,8 @@ KEY_LOOKUPS: dict[type[Any], str] = {
 FOLDED = {"iexact": "exact", "icontains": "contains", "istartswith": "startswith"}
 #: Lookups without an exact DynamoDB equivalent, and their alternatives.
 ADVICE = {
-    "iendswith": "keep the folded text reversed in an attribute of its own and use startswith on that, or ",
-    "endswith": "keep the text reversed in an attribute of its own and use startswith on that, or ",
+    "iendswith": "keep the folded string reversed in a separate attribute and use startswith on that, or ",
+    "endswith": "keep the string reversed in a separate attribute and use startswith on that, or ",
     "regex": "",
     "iregex": "",
     "contained_by": "",
@@ -294,7 +294,7 @@ def subject_of(model: type[DynamoModel], side: Any) -> Subject:
         checked_text(step, path=f"a place in {field.attname}")
     if steps and field.attribute.attr_type not in DOCUMENT_TYPES:
         raise NotSupported(
-            f"{field.attname} is stored as JSON text, which DynamoDB cannot look into. To filter by a path, make it a "
+            f"DynamoDB cannot look into the JSON string of {field.attname}. To filter by a path, make it a "
             f"MapAttribute. Otherwise {FILTER_IN_MEMORY}."
         )
     return Subject(field, _stored_names(field, steps) if steps else (), sized)
@@ -317,8 +317,8 @@ def paths_of(subject: Subject) -> list[tuple[str | int, ...]]:
         paths = [(int(first),)]
     else:
         raise NotSupported(
-            f"{field.attname}__{first} is not supported: {field.attname} is a list, whose places are numbers from 0 "
-            f"up: {field.attname}__0=..."
+            f"{field.attname}__{first} is not supported: {field.attname} is a list, whose elements have numbers "
+            f"from 0 up: {field.attname}__0=..."
         )
     for step in rest:
         keyed: list[tuple[str | int, ...]] = [(*path, step) for path in paths]
@@ -326,7 +326,7 @@ def paths_of(subject: Subject) -> list[tuple[str | int, ...]]:
         paths = [*counted, *keyed]
         if len(paths) > MAX_PLACES:
             raise NotSupported(
-                f"{field.attname}__{'__'.join(subject.steps)} can mean more than {MAX_PLACES} places, since each "
+                f"{field.attname}__{'__'.join(subject.steps)} can mean more than {MAX_PLACES} paths, since each "
                 f"number is a key of a map or a position of a list. {capitalized(FILTER_IN_MEMORY)}."
             )
     return paths
@@ -337,7 +337,7 @@ def compared_field(model: type[DynamoModel], side: Col) -> DynamoField:
     field: Any = side.target
     if isinstance(field, DynamoField) and is_own(model, side):
         return field
-    refused = f"{model._meta.label} cannot be filtered by {field.model._meta.label}.{field.name}"
+    refused = f"Cannot filter {model._meta.label} by {field.model._meta.label}.{field.name}"
     edges = edge_advice(model, field)
     if edges is not None:
         raise NotSupported(f"{refused}: {edges}.")
@@ -363,7 +363,7 @@ def _computed(model: type[DynamoModel], side: object) -> NotSupported:
         and (reference := excluded_reference(model, side.query)) is not None
     ):
         label = model._meta.label
-        return NotSupported(f"{label} cannot be filtered by objects that refer to it: {exclusion_advice(reference)}.")
+        return NotSupported(f"Cannot filter {label} by objects that refer to it: {exclusion_advice(reference)}.")
     source = getattr(side, "lhs", None)
     if not isinstance(side, Transform) or not isinstance(source, Col):
         return NotSupported(
@@ -401,8 +401,8 @@ def plain_value(value: Any) -> Any:
                 "queryset.first()."
             )
         raise NotSupported(
-            f"{_called(value)} in this condition is not supported: DynamoDB compares two attributes as they are "
-            f"stored and computes nothing. Keep the computed value in a separate attribute, or {FILTER_IN_MEMORY}."
+            f"{_called(value)} in this condition is not supported: DynamoDB compares two attributes as stored "
+            f"and does not compute. Keep the computed value in a separate attribute, or {FILTER_IN_MEMORY}."
         )
     return value
 
@@ -504,7 +504,7 @@ def folded_condition(field: DynamoField, lookup: str, operator: str, value: obje
     if attribute.key_kind != "text":
         exact = f"use {name} without __iexact, or " if operator == "exact" else ""
         raise NotSupported(
-            f"{name}__{lookup} is not supported: {name} is no text, and only text has case. "
+            f"{name}__{lookup} is not supported: {name} is not a string, and only strings have case. "
             f"{capitalized(exact + FILTER_IN_MEMORY)}."
         )
     text = attribute.prepare(value)
@@ -531,8 +531,8 @@ def python_condition(field: DynamoField, lookup: str, value: object) -> Conditio
     attribute, name = field.attribute, field.attname
     if attribute.attr_type not in _SEARCHED:
         raise NotSupported(
-            f"{name}__{lookup} is not supported: {name} has the type {type(attribute).__name__}, which contains no "
-            f"text. {capitalized(FILTER_IN_MEMORY)}."
+            f"{name}__{lookup} is not supported: {name} has the type {type(attribute).__name__}, which is not a "
+            f"string. {capitalized(FILTER_IN_MEMORY)}."
         )
     text = checked_text(str(value), path=name)
     copy = folded_copy_of(field) if attribute.key_kind == "text" and lookup in FOLDED else None

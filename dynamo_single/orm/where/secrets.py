@@ -30,9 +30,9 @@ def check(model: type[DynamoModel], annotations: Mapping[str, object], given: It
         for path in _paths(each, annotations):
             if secrecy.hides(model, path):
                 raise DisallowedLookup(
-                    f"{model._meta.label}: {shown('__'.join(path))} names a secret. After without_secrets() no query "
-                    "filters, orders, groups or lists by one. Nothing was read. Use another attribute, or filter "
-                    "before without_secrets() is called."
+                    f"{model._meta.label}: {shown('__'.join(path))} names a secret. After without_secrets() no "
+                    "query filters, orders, groups or lists by one. Nothing was read. Use another attribute, "
+                    "or filter before you call without_secrets()."
                 )
 
 

@@ -2,7 +2,7 @@
 
 It reads Django's expressions (``F()``, ``Now()``) and the app's operations, and raises ``NotSupported`` for those that
 DynamoDB cannot compute. The app computes changes that keys, claims or other items depend on. This module does not
-depend on how items are written.
+depend on how the app writes items.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _ALTERNATIVE = "Read the object, compute in Python, and save it under a conditio
 
 
 class Target(Struct, frozen=True):
-    """The target of an assignment: an attribute, or a path in it; ``given_name`` is its name as it was given."""
+    """The target of an assignment: an attribute, or a path in it; ``given_name`` is the name that the caller used."""
 
     model: Any
     attribute: Attribute
@@ -97,7 +97,7 @@ class _Linear(Struct, frozen=True):
 
 
 def is_expression(value: object) -> bool:
-    """Return whether a value is an expression or an operation, which has to be resolved first."""
+    """Return whether a value is an expression or an operation, which the app has to resolve first."""
     return isinstance(value, Operation) or hasattr(value, "resolve_expression")
 
 
@@ -166,7 +166,7 @@ def _resolve(target: Target, value: object) -> object:
 
 def _set(target: Target, value: object, said: str) -> Change:
     if isinstance(value, Model):
-        raise InvalidValue(f"{target.label} cannot be set to {target.shown(value)}: a document holds values only.")
+        raise InvalidValue(f"Cannot set {target.label} to {target.shown(value)}: a document contains only values.")
     return Change(target.place, "set", _stored_at(target, value), source_text=said)
 
 
@@ -199,7 +199,7 @@ def _operation(target: Target, value: Operation) -> Change:
         )
     if of_set and not value.values:
         raise InvalidValue(
-            f"{target.label}: {target.shown(value)} has no members, and DynamoDB has no empty set: leave it out."
+            f"{target.label}: {target.shown(value)} has no members, and DynamoDB has no empty set. Omit it."
         )
     given: Any = set(value.values) if of_set else list(value.values)
     if target.place.path:
@@ -228,13 +228,13 @@ def _linear(target: Target, value: object) -> _Linear:
         sign = 1 if value.connector == Combinable.ADD else -1
         left, right = _linear(target, value.lhs), _linear(target, value.rhs)
         if _Linear() in (left, right):
-            raise InvalidValue(f"{target.label} cannot be set to {target.shown(value)}: None is no number.")
+            raise InvalidValue(f"Cannot set {target.label} to {target.shown(value)}: None is not a number.")
         terms = (*left.terms, *((source, sign * its_sign) for source, its_sign in right.terms))
         return _Linear(terms, _combined_constant(target, value, left.constant, right.constant, sign))
     what = f"{value.connector}" if isinstance(value, CombinedExpression) else f"{type(value).__name__}()"
     raise NotSupported(
-        f"{target.label} cannot be set to {target.shown(value)}: DynamoDB adds and subtracts numbers, it has no "
-        f"{what}. {_ALTERNATIVE}."
+        f"Cannot set {target.label} to {target.shown(value)}: DynamoDB adds and subtracts numbers, and does not "
+        f"support {what}. {_ALTERNATIVE}."
     )
 
 
@@ -251,7 +251,7 @@ def _combined_constant(target: Target, value: object, left: object, right: objec
     if isinstance(right, datetime.timedelta) and isinstance(left, datetime.datetime):
         return left + sign * right
     raise NotSupported(
-        f"{target.label} cannot be set to {target.shown(value)}: only numbers and datetimes support addition. "
+        f"Cannot set {target.label} to {target.shown(value)}: only numbers and datetimes support addition. "
         f"{_ALTERNATIVE}."
     )
 
@@ -281,8 +281,8 @@ def _sum(target: Target, linear: _Linear) -> Change:
     signs = [sign for _, sign in linear.terms]
     if len(signs) + (constant is not None) > MAX_OPERANDS or signs == [-1, -1]:
         raise NotSupported(
-            f"{target.label} cannot be set to a sum of more than {MAX_OPERANDS} parts: DynamoDB adds or subtracts two. "
-            f"{_ALTERNATIVE}."
+            f"Cannot set {target.label} to a sum of more than {MAX_OPERANDS} parts: DynamoDB adds or subtracts "
+            f"two. {_ALTERNATIVE}."
         )
     whole = isinstance(target.attribute, IntegerAttribute) and not target.place.path
     computed = (whole and not all(_is_integer(source) for source, _ in linear.terms)) or not _needs_no_rounding(
@@ -319,13 +319,13 @@ def _constant(target: Target, linear: _Linear) -> Any:
         fits = _is_number_place(source) if not of_time else _is_stored_alike(source.attribute, attribute)
         if not fits:
             raise NotSupported(
-                f"{target.label} cannot be computed from {source.given_name}, a "
-                f"{type(source.attribute).__name__}: DynamoDB "
-                f"adds {'times to moments of the same kind' if of_time else 'numbers only'}. {_ALTERNATIVE}."
+                f"Cannot compute {target.label} from {source.given_name}, a {type(source.attribute).__name__}: "
+                f"DynamoDB adds {'times to datetimes of the same kind' if of_time else 'numbers only'}. "
+                f"{_ALTERNATIVE}."
             )
     if isinstance(attribute, TimestampAttribute) and of_time:
         if len(linear.terms) > 1 or linear.terms[0][1] < 0 or not isinstance(constant, datetime.timedelta):
-            raise NotSupported(f"{target.label} is a datetime, so only a timedelta can be added to it. {_ALTERNATIVE}.")
+            raise NotSupported(f"{target.label} is a datetime: add a timedelta to it. {_ALTERNATIVE}.")
         if attribute.attr_type != "N":
             raise NotSupported(f"{target.label} has a string, and DynamoDB adds to numbers only. {_ALTERNATIVE}.")
         return {"N": str(constant // attribute.unit)}
@@ -336,7 +336,7 @@ def _constant(target: Target, linear: _Linear) -> Any:
     if not _is_number(constant):
         raise InvalidValue(f"{target.label}: {target.shown(constant)} is not a number.")
     if target.place.path or isinstance(attribute, DecimalAttribute):
-        # An addend may have more decimal places than the result, which is rounded.
+        # DynamoDB rounds the result if an addend has more decimal places.
         return target.stored(_decimal(constant))
     return attribute.to_attribute_value(constant)
 
@@ -352,10 +352,10 @@ def _is_stored_alike(one: Attribute, other: Attribute) -> bool:
 def _check_copy(target: Target, source: Target) -> None:
     if target.place.path or (not source.place.path and _is_same_kind(target.attribute, source.attribute)):
         return
-    what = "what a document holds" if source.place.path else f"a {type(source.attribute).__name__}"
+    what = "a nested value" if source.place.path else f"a {type(source.attribute).__name__}"
     raise NotSupported(
-        f"{target.label} cannot be set to {source.given_name}: {what} need not be stored as a "
-        f"{type(target.attribute).__name__} is. {_ALTERNATIVE}."
+        f"Cannot set {target.label} to {source.given_name}: {what} may not have the stored form of a "
+        f"{type(target.attribute).__name__}. {_ALTERNATIVE}."
     )
 
 
@@ -386,8 +386,8 @@ def target_of(model: type[DynamoModel], name: str) -> Target:
             f"{first}=models.AddToSet({{...}})" if field.attribute.attr_type in ("SS", "NS", "BS") else f"{first}=..."
         )
         raise UnknownField(
-            f"{model._meta.label}.{name}: {first} is a {type(field.attribute).__name__}, and only maps and lists have "
-            f"places inside: write update({whole})."
+            f"{model._meta.label}.{name}: {first} is a {type(field.attribute).__name__}, and only maps and "
+            f"lists have elements: write update({whole})."
         )
     place = Place(stored_name(model, field.attname), _path(model, field.attribute, steps))
     return Target(model, field.attribute, place, name)
@@ -398,7 +398,7 @@ def _path(model: type[DynamoModel], attribute: Attribute, steps: Iterable[str]) 
     path = stored_steps(attribute, steps_into(attribute.attr_type, names))
     if attribute.attr_type == "L" and isinstance(path[0], str):
         raise UnknownField(
-            f"{model._meta.label}.{attribute.name} is a list, whose places are numbers from 0 up, not {path[0]!r}."
+            f"{model._meta.label}.{attribute.name} is a list, whose elements have numbers from 0 up, not {path[0]!r}."
         )
     return path
 
@@ -459,10 +459,9 @@ def _value(attribute: Attribute, stored: Mapping[str, Any] | None) -> object:
 def with_current_operands(
     model: type[DynamoModel], changes: Sequence[Change], before: Item, found: Item
 ) -> Item | None:
-    """Return the item that was read with the operands of the ``found`` one, or ``None`` if the change must not be
-    repeated.
+    """Return the read item with the operands of the ``found`` one, or ``None`` if the change must not be repeated.
 
-    It must not be if no operand changed, or if it would overwrite another version. The index keys are taken from
+    It must not be if no operand changed, or if it would overwrite another version. It also has the index keys of
     ``found`` too.
     """
     operands = operand_names(changes)

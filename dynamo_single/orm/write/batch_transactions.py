@@ -1,9 +1,9 @@
 """Write many objects: each by itself, several in parallel, or packed into transactions.
 
-The same function writes an object by itself or adds it to a transaction. The first write is sent alone, so the
+The same function writes an object by itself or adds it to a transaction. The app sends the first write alone, so the
 operation does not start other writes if writing is impossible. After a failure it does not start new writes, and
-completes the writes in progress. A cancelled operation keeps finished writes. This module does not
-depend on how to write an object.
+completes the writes in progress. A cancelled operation keeps finished writes. This module does not depend on how to
+write an object.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ class ObjectWriter(Struct):
     - ``write`` sends the write of one object or adds it to a block.
     - ``is_skipped`` returns whether the others continue without an object, given the error of its refused action.
     - ``estimated_size`` is the number of objects that probably fit into one transaction, estimated from the last one.
-    - ``shares_items`` is set if the objects of one transaction have written or checked one item together, such as their
-      parent's counter: several such transactions in parallel would refuse each other (AWS developer guide,
-      "Transaction conflict handling in DynamoDB").
+    - ``shares_items`` is true if the objects of one transaction write or check the same item, such as their parent's
+      counter. DynamoDB would reject such transactions in parallel (AWS developer guide, "Transaction conflict handling
+      in DynamoDB").
     """
 
     write: ObjectWrite
@@ -85,10 +85,10 @@ class ObjectWriter(Struct):
             return Outcome(self.pk(unit), {}, error)
 
     async def write_together(self, units: Sequence[object]) -> list[Outcome]:
-        """Write objects in as few transactions as they fit into, one after the other; after a failure no more.
+        """Write objects in as few transactions as possible, sequentially, until one fails.
 
-        A write that depends on unsent writes begins another transaction. A write that cannot join any transaction is
-        sent separately, as is an object that another process has changed.
+        A write that depends on unsent writes begins another transaction. It separately sends a write that cannot join
+        any transaction, and an object that another process has changed.
         """
         rest, outcomes = deque(units), list[Outcome]()
         while rest and all(outcome.error is None for outcome in outcomes):
@@ -103,7 +103,7 @@ class ObjectWriter(Struct):
         return [*outcomes, *(Outcome(self.pk(unit), {}, was_tried=False) for unit in rest)]
 
     async def _group(self, rest: deque[object]) -> _Transaction:
-        """The first of some objects that can be written together: they are taken off."""
+        """Remove the first objects that one transaction can write, and return them."""
         group = _Transaction()
         while rest:
             try:
@@ -158,7 +158,7 @@ class ObjectWriter(Struct):
 
 
 class _Member(Struct, frozen=True, eq=False):
-    """An object in a transaction: its entries, and the callbacks to run after it is sent."""
+    """An object in a transaction: its entries, and the callbacks to run after the request."""
 
     unit: Any
     counts: Mapping[str, int]
@@ -182,7 +182,7 @@ class _Transaction(Struct, eq=False):
     joined: list[_Member] = field(default_factory=list)
 
     async def join(self, unit: object, write: ObjectWrite) -> bool:
-        """Add an object's write; return ``False`` if there is no room. If it fails, nothing was added."""
+        """Add an object's write; return ``False`` if there is no room. It adds nothing if it fails."""
         block, before, called = self.block, len(self.block.entries), len(self.block.callbacks)
         # Reads in between see the pending writes.
         token = pending.enter(block)
@@ -215,7 +215,7 @@ class _Transaction(Struct, eq=False):
         await send.send_block(self.block)
 
     def gone(self, error: DynamoSingleError) -> set[int]:
-        """The objects, by their ``id()``, whose deletion was refused because another process has deleted them."""
+        """Return the objects, by ``id()``, that another process had deleted before their deletion."""
         owners = {id(entry): each for each in self.joined for entry in each.entries}
         reasons = error.__cause__.reasons if isinstance(error.__cause__, TransactionCancelled) else ()
         return {
@@ -226,7 +226,7 @@ class _Transaction(Struct, eq=False):
         }
 
     def refused(self, error: DynamoSingleError) -> dict[int, DynamoSingleError]:
-        """The objects, by their ``id()``, whose actions were refused, or could not be sent, each with its error."""
+        """Return the objects, by ``id()``, whose actions failed, each with its error."""
         owners = {id(entry): each for each in self.joined for entry in each.entries}
         cause, actions = error.__cause__, self.block.actions()
         if isinstance(cause, ConditionFailed):
@@ -254,7 +254,9 @@ class _Transaction(Struct, eq=False):
 async def transaction_chunks(
     units: AsyncGenerator[object, None], writing: ObjectWriter, most: int
 ) -> AsyncGenerator[list[object], None]:
-    """Yield as many objects as fit into a transaction, ``most`` at most; those before an error are yielded first."""
+    """Yield as many objects as fit into a transaction, at most ``most``. Before it raises an error, yield the objects
+    so far.
+    """
     while True:
         size = min(writing.estimated_size, most)
         found: list[Any] = []
@@ -275,7 +277,7 @@ async def transaction_chunks(
 
 # The operation on many objects: parallel writes, progress, and the report of failures.
 
-#: Called after each object with the number done, and the total if it is known.
+#: The function to call after each object, with the number of finished objects and the total, if known.
 Progress = Callable[[int, int | None], object]
 
 #: The maximum number of failures in an error message.
@@ -285,7 +287,7 @@ MAX_REPORTED = 3
 class BulkWrite(Struct):
     """An operation on many objects, and its results so far.
 
-    ``total`` is ``None`` while objects are still being read. Unless ``is_parallel`` is set, objects are written
+    ``total`` is ``None`` while the app is still reading objects. Unless ``is_parallel`` is set, objects are written
     sequentially, in synchronous code in the thread of the caller. ``transaction_size`` is the maximum number of objects
     in one transaction; ``None`` writes each by itself. ``pending`` is the ``atomic()`` block that all writes join.
     """
@@ -349,7 +351,7 @@ class BulkWrite(Struct):
             raise
         if self.failed or self.not_read is not None:
             if block is not None:
-                # No write was sent yet, so none is incomplete.
+                # The app has not sent a write yet, so none is incomplete.
                 block.discard(begun[0])
                 block.drop_callbacks(begun[1])
                 raise self._errors()[0]
@@ -377,7 +379,7 @@ class BulkWrite(Struct):
             yield unit
 
     def _at_once(self) -> int:
-        """Return how many units are written in parallel."""
+        """Return how many units to write in parallel."""
         if not self.is_parallel or not self.done or self.pending is not None:
             return 1
         return min(flow.MAX_THREADS, get_table(self.model._options.alias).settings.max_pool_connections)
@@ -400,8 +402,8 @@ class BulkWrite(Struct):
     def _cancelled(self) -> str:
         return (
             f"{self.verb}() was cancelled after it had written {len(self.written)} {self.model._meta.label} "
-            f"objects, which are kept. The outcome of up to {flow.MAX_THREADS} more units of its work is "
-            "unknown. Call it again for the rest, as after a killed process."
+            f"objects, which stay. The outcome of up to {flow.MAX_THREADS} more units of its work is unknown. "
+            "Call it again for the rest, as after a killed process."
         )
 
     def _errors(self) -> list[DynamoSingleError]:
@@ -415,13 +417,13 @@ class BulkWrite(Struct):
             f"pk {secrecy.shown(self.model, pk)}: {error}" for pk, error in list(self.failed.items())[:MAX_REPORTED]
         ]
         told += [f"{len(self.failed) - MAX_REPORTED} more"] if len(self.failed) > MAX_REPORTED else []
-        told += [] if self.not_read is None else [f"the rest could not be read: {self.not_read}"]
+        told += [] if self.not_read is None else [f"the app could not read the rest: {self.not_read}"]
         kind = BulkIntegrityError if all(isinstance(error, IntegrityError) for error in errors) else BulkError
         number = str(len(self.written)) if self.total is None else f"{len(self.written)} of {self.total}"
-        untried = f" {len(not_tried)} were not tried." if not_tried else ""
+        untried = f" It did not try {len(not_tried)} objects." if not_tried else ""
         error = kind(
-            f"{self.verb}() has written {number} {self.model._meta.label} objects and then failed at "
-            f"{'; '.join(told)} What is written stays.{untried}",
+            f"{self.verb}() wrote {number} {self.model._meta.label} objects, then failed at {'; '.join(told)} "
+            f"Written objects are kept.{untried}",
             written=tuple(self.written),
             failed=self.failed,
             not_tried=not_tried,
@@ -433,10 +435,10 @@ class BulkWrite(Struct):
 async def distinct_objects(
     found: AsyncGenerator[Iterable[DynamoModel], None], pending: Block | None
 ) -> AsyncGenerator[DynamoModel, None]:
-    """Yield each matching object once, page by page while they are written.
+    """Yield each matching object once, page by page during the writes.
 
-    An update may move an object within the index that is being read, so that it is returned again. Within a block the
-    later pages are read as the first one was: before these writes.
+    An update may move an object within the index, so that the query returns it again. In a block, read later pages like
+    the first page: without these writes.
     """
     seen: set[Any] = set()
     async with aclosing(found):
@@ -448,7 +450,7 @@ async def distinct_objects(
 
 
 async def _pages_before_writes(found: AsyncGenerator[Iterable[Any], None]) -> AsyncGenerator[list[Any], None]:
-    """Yield pages of which only the first may not contain what a block writes: it was read before the others."""
+    """Yield pages. Only the first may lack the writes of a block, because the app read it before the others."""
     reading: AbstractContextManager[None] = nullcontext()
     while True:
         with reading:

@@ -1,7 +1,7 @@
 """``bulk_create()`` and ``bulk_update()``: check all objects together, then write each under its own conditions.
 
-Existing items are overwritten only if the caller asks for it. This module does not depend on how many objects are
-written in parallel.
+Existing items are overwritten only if the caller asks for it. This module does not depend on the number of parallel
+writes.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ class _NewObject(Struct, frozen=True, eq=False):
 
 
 class CreatedList(list[T]):
-    """The result of ``bulk_create()``: the objects that it was given, in their order.
+    """The result of ``bulk_create()``: the caller's objects in their order.
 
-    ``skipped`` contains the objects that were not written: with ``ignore_conflicts`` because the object exists, with
+    ``skipped`` contains the objects that it did not write: with ``ignore_conflicts`` because the object exists, with
     ``update_conflicts`` because a later object of the list has the same primary key.
     """
 
@@ -159,7 +159,7 @@ class BulkCreate(Struct, frozen=True):
         return 1
 
     def _distinct(self, new: Sequence[_NewObject]) -> list[_NewObject]:
-        """The objects that can be stored together: of several with one primary key the first, or the last to update."""
+        """Return the objects to store: the first of several with one primary key, or the last of them for an update."""
         if self.update:
             new = [*{key_of(each.item): each for each in new}.values()]
         owners: dict[ItemKey, _NewObject] = {}
@@ -200,8 +200,8 @@ class BulkCreate(Struct, frozen=True):
             if await self._change(new.obj, found, pending):
                 return self._note(new)
             found = None
-        times = f"{ATTEMPTS} times while it was written"
-        raise Conflict(f"{named(new.obj)} was deleted and created by others {times}; it is not written. Try again.")
+        times = f"{ATTEMPTS} times during the write"
+        raise Conflict(f"Other processes deleted and created {named(new.obj)} {times}. It was not written. Try again.")
 
     async def _change(self, obj: DynamoModel, found: Item, pending: Block | None) -> bool:
         """Set the attributes of an existing object; return ``False`` if it no longer exists."""
@@ -254,7 +254,9 @@ class BulkCreate(Struct, frozen=True):
             await job.run(stream, work, lambda unit: [each.obj.pk for each in unit])
 
     async def _settled(self, new: _NewObject, result: Inserted, *, is_stopped: bool) -> Outcome:
-        """Return the outcome of an object after its statement; write it by itself if the statement was not executed."""
+        """Return the outcome of an object after its statement; write it separately if DynamoDB did not execute the
+        statement.
+        """
         label, pk = new.obj._meta.label, new.obj.pk
         if result.is_written:
             return Outcome(pk, {label: self._record(new)})
@@ -295,7 +297,7 @@ class BulkCreate(Struct, frozen=True):
         """Write whole items without conditions: one BatchWriteItem for each 25."""
         table = get_table(self.model._options.alias)
         size = min(self.batch_size or MAX_BATCH_WRITES, MAX_BATCH_WRITES)
-        # Compiled before anything is sent: an item may be too large.
+        # Compile all requests before the first one: an item may be too large.
         puts = {
             id(each): {"PutRequest": {"Item": compile_action(Put(each.item, EVERYTHING, each.new.size)).params["Item"]}}
             for each in kept
@@ -330,7 +332,7 @@ def read_arguments(
     progress: Progress | None,
     together: int | None = None,
 ) -> BulkCreate:
-    """Validate the arguments of ``bulk_create()``; raises an error for combinations that are not supported."""
+    """Validate the arguments of ``bulk_create()``; raise an error for unsupported combinations."""
     together = _transaction_size(together, batch_size)
     if ignore_conflicts and update_conflicts:
         raise ValueError("ignore_conflicts and update_conflicts are mutually exclusive.")
@@ -338,23 +340,24 @@ def read_arguments(
         raise ValueError("update_fields and unique_fields require update_conflicts=True; set it too.")
     if unique_fields is not None and {*unique_fields} not in ({"pk"}, {model._meta.pk.name}, {*model._identity}):
         raise NotSupported(
-            f"bulk_create(unique_fields={sorted(unique_fields)}): {model._meta.label} objects are identified "
-            f"by their primary key, {', '.join(model._identity)}. Remove unique_fields, or read the objects "
-            "and save them."
+            f"bulk_create(unique_fields={sorted(unique_fields)}): the primary key, "
+            f"{', '.join(model._identity)}, identifies {model._meta.label} objects. Remove unique_fields, or "
+            "read the objects and save them."
         )
     if update_conflicts and together is not None:
         raise NotSupported(
-            "bulk_create() takes no update_conflicts in transactions: what exists is found out object by object. Leave "
-            "in_transactions out, or read the objects and save them."
+            "bulk_create() does not support update_conflicts in transactions, because it looks for each "
+            "existing object separately. Omit in_transactions, or read the objects and save them."
         )
     if (ignore_conflicts or update_conflicts) and pending is not None:
         raise NotSupported(
-            "Within an atomic() block bulk_create() takes no ignore_conflicts and no update_conflicts: what exists is "
-            "known only when the block is sent, and then all of it fails. Call it outside the block, or read first."
+            "In an atomic() block, bulk_create() does not support ignore_conflicts and update_conflicts: "
+            "conflicts appear only when the app sends the block, and then the whole block fails. Call it "
+            "outside the block, or read the objects first."
         )
     update_names = model._update_names(update_fields)
     if update_names is not None and not update_names:
-        raise ValueError("update_fields names nothing: name attributes, or leave it out to replace whole objects.")
+        raise ValueError("update_fields is empty: name attributes, or omit it to replace whole objects.")
     form_of(model).refuse_naming(update_names or ())
     return BulkCreate(model, batch_size, ignore_conflicts, update_conflicts, update_names, progress, together)
 
@@ -391,7 +394,7 @@ async def bulk_update(
             return True
 
         try:
-            # Another version is not written over.
+            # Do not overwrite another version.
             versioned = version.version_attribute(model) is not None
             written = await (saved(NO_CONDITIONS) if versioned else write_if(obj, EVERYTHING, saved, only))
         except StaleObject as error:
@@ -443,7 +446,7 @@ async def _check_objects(model: type[DynamoModel], objects: Sequence[DynamoModel
 
 
 async def _read_missing(obj: DynamoModel, only: frozenset[str]) -> bool:
-    """Read the missing attributes of an object if they are needed; return whether it exists."""
+    """Read the missing attributes of an object, if necessary; return whether it exists."""
     try:
         if only & missing_attributes(obj) or uniqueness.unique_attributes(type(obj)).keys() & only:
             await acomplete(obj, only - missing_attributes(obj))
@@ -486,7 +489,9 @@ def _is_set_on_create(attribute: Attribute) -> bool:
 
 
 def _is_independent(model: type[DynamoModel]) -> bool:
-    """Return whether items can be overwritten without conditions: nothing depends on them or has to be kept."""
+    """Return whether the app can overwrite items without conditions: nothing depends on them, and it has nothing to
+    keep.
+    """
     layout, found = registry.layout_of(model), registry.attributes_of(model).values()
     kept = (_is_set_on_create(each) or (each.computed and not isinstance(each, ComputedAttribute)) for each in found)
     is_tied = effects_of(model) or checked_references(model) or layout.soft_delete

@@ -44,14 +44,14 @@ T = TypeVar("T")
 
 @fact
 def is_inserted(binding: ModelBinding) -> bool:
-    """Return whether the objects of a model can be created by INSERT statements."""
+    """Return whether INSERT statements can create the objects of a model."""
     return binding.layout.expires is None and all(isinstance(each, Version) for each in effects_of(binding))
 
 
 def _plain_item(binding: ModelBinding, obj: Any, *, raw: bool = False) -> NewItem | None:
     """Return the item of an object to create as ``new_item()`` does, in one pass; ``None`` if that has to make it.
 
-    It sets automatic times and the version in the object, unless ``raw`` (fixtures) is set.
+    It sets automatic times and the version in the object, unless ``raw`` is true (fixtures).
     """
     direct, values = direct_writes(binding), obj.__dict__
     if direct is None or not direct.is_alone or values[STORED] is not None:
@@ -69,7 +69,7 @@ def _plain_item(binding: ModelBinding, obj: Any, *, raw: bool = False) -> NewIte
     try:
         prepared, item, size = direct.writer.whole(values)
     except Exception:
-        # Any error is raised again with a message about the object as the caller passed it.
+        # Raise any error again with a message about the object as the caller passed it.
         values.update(as_it_was)
         return None
     return NewItem(binding, item, prepared, size)
@@ -80,7 +80,7 @@ KnownBindings = dict[type[DynamoModel], ModelBinding]
 
 
 async def item_of(known: KnownBindings, obj: DynamoModel, pending: Block | None, *, raw: bool = False) -> NewItem:
-    """Return the item of an object to create, and take the binding of its class if it is not known."""
+    """Return the item of an object to create, with the binding of its class."""
     model = type(obj)
     binding = known.get(model)
     if binding is None:
@@ -117,7 +117,7 @@ class Inserted(Struct, frozen=True):
     - ``found`` is the stored item with the same key, empty if it was not read.
     - ``error`` is the error of an item that was given up.
 
-    Without any of them the item has to be written by itself. If ``is_doubtful``, it may be stored already.
+    Without any of them, the caller has to write the item separately. If ``is_doubtful``, it may be stored already.
     """
 
     is_written: bool = False
@@ -127,7 +127,7 @@ class Inserted(Struct, frozen=True):
 
     @property
     def is_settled(self) -> bool:
-        """Whether no request is needed to know the outcome."""
+        """Whether the outcome is known without a request."""
         return self.is_written or self.found is not None or (self.error is not None and not self.is_doubtful)
 
 
@@ -139,9 +139,9 @@ _LEFT = Inserted()
 async def insert(table: Table, new: Sequence[NewItem], *, reads: bool = True) -> list[Inserted]:
     """Insert items with different keys by one BatchExecuteStatement; send throttled ones again.
 
-    Items that exist are read by one BatchGetItem; without ``reads`` only if an earlier attempt may have inserted them,
-    which the comparison with the stored item decides. Nothing is sent if a migration has begun or ended since the items
-    were made.
+    One BatchGetItem reads existing items; without ``reads`` only if an earlier attempt may have inserted them, which
+    the comparison with the stored item decides. It does not send a request if a migration has started or ended since
+    the items were built.
     """
     results = [_LEFT] * len(new)
     if not all(binding.is_current for binding in {each.binding for each in new}):
@@ -153,7 +153,7 @@ async def insert(table: Table, new: Sequence[NewItem], *, reads: bool = True) ->
         if each.code == EXISTS:
             exist[n] = each.is_doubtful
         elif isinstance(each.error, BeginAgain) and not each.is_doubtful:
-            knowledge.stale()  # it is composed again
+            knowledge.stale()  # compose it again
         elif each.code or each.error is not None:
             results[n] = Inserted(error=each.error, is_doubtful=each.is_doubtful)
         else:
@@ -199,7 +199,7 @@ def _statement(table: Table, new: NewItem) -> Statement | None:
 
 
 def is_loaded_together(model: type[DynamoModel]) -> bool:
-    """Return whether objects of a fixture can wait for others and be written with them.
+    """Return whether objects of a fixture can wait, so that one request writes several.
 
     They cannot if writes depend on each other, if a project's own code runs for each object, if objects are found by
     natural keys while the fixture is read, or in an ``atomic()`` block.
@@ -213,7 +213,9 @@ def is_loaded_together(model: type[DynamoModel]) -> bool:
 
 
 class NotLoaded(Exception):
-    """An object could not be written: its position and, as the cause, the error. Those before it are written."""
+    """The failure to write an object: its position and, as the cause, the error. The objects before it are in the
+    table.
+    """
 
     def __init__(self, position: int) -> None:
         super().__init__(position)
@@ -224,7 +226,7 @@ async def load(objects: Sequence[DynamoModel]) -> None:
     """Write up to 25 objects of one table: one BatchExecuteStatement, and the requests of existing objects.
 
     Existing objects take a BatchGetItem together, and an UpdateItem each if they differ. Raises ``NotLoaded`` for the
-    first object that cannot be written. Objects after it may be written.
+    first object that cannot be written. Objects after it may be in the table.
     """
     new: list[NewItem] = []
     known = KnownBindings()
@@ -250,7 +252,7 @@ async def _write(objects: Sequence[DynamoModel], new: Sequence[NewItem]) -> None
 
 
 async def _inserted(table: Table, new: Sequence[NewItem]) -> list[Inserted]:
-    """Insert items in as many requests as their sizes need; items with one key are written by themselves, in order."""
+    """Insert items in as many requests as their sizes need; write items with the same key separately, in order."""
     is_single = len(new) == 1 or len({key_of(each.item) for each in new}) < len(new)
     if is_single or not batches.can_insert(table):
         return [Inserted()] * len(new)
@@ -258,7 +260,7 @@ async def _inserted(table: Table, new: Sequence[NewItem]) -> list[Inserted]:
 
 
 async def _settle(obj: DynamoModel, made: NewItem, result: Inserted) -> None:
-    """Write an object that was not inserted: change the stored object, or write it by itself."""
+    """Write an object that was not inserted: change the stored object, or write it separately."""
     if result.is_written:
         decode.set_stored(obj, made.item, made.values)
     elif result.error is not None and not result.is_doubtful:

@@ -1,4 +1,4 @@
-"""Find the objects that follow an object that is deleted or restored, and send the writes of all as one operation.
+"""Find the objects that follow a deleted or restored object, and send the writes of all as one operation.
 
 ``Children(cascade=...)``, or the ``on_delete`` of their reference, selects the children. The writes are one transaction
 if they fit, else several in order. This module does not depend on the change of an object, or on signals.
@@ -64,8 +64,8 @@ class Operation(Struct, frozen=True):
     ) -> list[DynamoModel]:
         """Return all objects that follow some others, parents before their children, each once.
 
-        Kinds of children that are adjacent in a partition are read by one Query, each other kind by a separate one, for
-        a hundred parents at a time. ``again`` as in ``ReferrerQuery.belonging()``. All objects are held in memory. If a
+        One Query reads the kinds of children that are adjacent in a partition, and a separate Query each other kind,
+        for a hundred parents at a time. ``again`` as in ``ReferrerQuery.belonging()``. All objects stay in memory. If a
         ``block`` has to write all of them, more than it has room for are not read: raises ``NotSupported``.
         """
         most = None if block is None or block.limit is None else block.limit + 1
@@ -145,7 +145,7 @@ TRASH = Operation(cascading_to_trash, live_queries, lambda obj: names.DELETED_AT
 
 
 def cascade_models(model: type[DynamoModel]) -> list[type[DynamoModel]]:
-    """Return a model and the models whose objects may be deleted permanently with it."""
+    """Return a model and the models whose objects its permanent deletion may include."""
     found = [model]
     for each in found:
         found += [child.model for child in cascading_children(each) if child.model not in found]
@@ -160,10 +160,10 @@ class Step:
 
     #: The keys of objects that count the object and no longer exist.
     missing_parents: frozenset[ItemKey] = frozenset()
-    #: Whether the object is reported to the caller, and signals are sent for it.
+    #: Whether the result counts the object, and the app sends its signals.
     is_reported: bool = True
     counters: Sequence[str] = ()
-    #: Whether the counters are compared too if the write is sent by itself or joins a block.
+    #: Whether the write also compares the counters if it is separate or joins a block.
     is_held_alone: bool = False
 
     def __init__(self, obj: DynamoModel, terms: CallerConditions = NO_CONDITIONS) -> None:
@@ -195,7 +195,7 @@ class Step:
             except MissingReference as error:
                 self.missing_parents = missing_parents(write, effects_of(type(self.obj)), error)
             except SourceChanged as error:
-                late += 1  # it is composed again from the current state
+                late += 1  # compose it again from the current state
                 if not isinstance(error.__cause__, BeginAgain) or late == SOURCE_ATTEMPTS:
                     raise
             else:
@@ -205,7 +205,7 @@ class Step:
     def with_counts(self, actions: Iterable[Action], added: Sums) -> tuple[Action, ...]:
         """Return the actions; the action on the object's item is conditional on its counters.
 
-        ``added`` contains the amounts that earlier transactions added to them since they were read.
+        ``added`` contains the amounts that earlier transactions have added to them since the read.
         """
         if not self.counters:
             return tuple(actions)
@@ -221,7 +221,7 @@ class Step:
 
 
 class ReferenceStep(Step):
-    """The change of references of one object, conditional on their values as they were read. No signals are sent."""
+    """The change of references of one object, conditional on their values as read. It does not send signals."""
 
     is_reported = False
 
@@ -276,7 +276,7 @@ class Cascade:
         self.failed: Any = None
 
     async def send(self, pending: Block | None) -> None:
-        """Send all steps; each object is updated after its write is sent."""
+        """Send all steps; update each object after its write."""
         if pending is not None:
             await self._join(pending)
         elif len(self.steps) == 1 and not self.guards and not self.steps[0].counters:
@@ -339,7 +339,7 @@ class Cascade:
         left: list[Step],
         begun: bindings.Generation,
     ) -> bool:
-        """Send transactions; return ``False`` if the steps that are ``left`` have to be composed again.
+        """Send transactions; return ``False`` if the caller has to compose the steps in ``left`` again.
 
         Between two transactions a migration may begin or end, and the next one would write former names or keys. While
         a migration is open, this reads the table's state as often as single writes do.
@@ -411,7 +411,7 @@ class Cascade:
         return block
 
     async def _ask(self, parts: Sequence[_StepWrite]) -> None:
-        """Raise the error for an item to create whose key is taken, before the first transaction is sent."""
+        """Before the first transaction, raise the error for an item to create whose key is taken."""
         wanted = {
             action.key: (action, part.entry)
             for part in parts
@@ -450,14 +450,14 @@ def _add_sums(added: Sums, group: Sequence[_StepWrite]) -> None:
 
 
 def _count_condition(item: Item, name: str, added: int) -> Stored:
-    """Return the condition that a number is unchanged, apart from ``added`` of transactions since it was read."""
+    """Return the condition that a number is unchanged since the read, apart from ``added`` of transactions."""
     if not added:
         return as_stored(item, name)
     return Stored(name, "=", ({"N": str(int(item.get(name, {"N": "0"})["N"]) + added)},))
 
 
 def guard_entry(name: str, check: Check, explain: Explain) -> Entry:
-    """Return the entry of a check that is sent with other objects' writes."""
+    """Return the entry of a check that accompanies other objects' writes."""
     return Entry(lambda: name, (check,), (), explain, _no_undo)
 
 

@@ -52,7 +52,7 @@ else:
 class NewItem(Struct, frozen=True, eq=False):
     """The item of a new object, the values of its attributes, and the binding that both are of.
 
-    ``size`` is in bytes; 0 if it was not counted.
+    ``size`` is in bytes; 0 if unknown.
     """
 
     binding: ModelBinding
@@ -137,7 +137,7 @@ async def new_item(
             **await effect.values_from_others(Subject(obj), values, None, None, pending, lenient=lenient),
         }
     writer, encodings = item_writer(binding), Encodings()
-    with suppress(Exception):  # whatever it is, it is raised again where it is worded
+    with suppress(Exception):  # the full pass raises any error again, with its message
         if writer is not None:
             prepared, item, size = writer.whole(values, NO_ITEM, encodings)
             return NewItem(binding, item, prepared, size)
@@ -148,7 +148,7 @@ async def new_item(
 
 
 def _set_identity(obj: Any) -> None:
-    """Give a copied object, whose ``pk`` was set to ``None``, an identifier of its own, as Django does."""
+    """Give a new identifier to a copied object whose ``pk`` is ``None``, as Django does."""
     for name in type(obj)._identity:
         field = obj._meta.get_field(name)
         if obj.__dict__.get(name) is None and field.has_default():
@@ -156,7 +156,7 @@ def _set_identity(obj: Any) -> None:
 
 
 async def replace(obj: DynamoModel, pending: Block | None) -> bool:
-    """Write an object as it is given, whether or not it exists (fixtures); return ``True`` if it existed."""
+    """Write an object unmodified, whether or not it exists (fixtures); return ``True`` if it existed."""
     try:
         await create(obj, pending, raw=True)
         await recount.count_earlier_children(obj, pending)

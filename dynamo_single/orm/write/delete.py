@@ -1,6 +1,6 @@
 """Delete an object permanently, with the children that its deletion cascades to, and send Django's signals.
 
-This module does not depend on the trash: an object there is deleted like any other.
+This module does not depend on the trash: it deletes an object there like any other.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ async def _delete_cascade(
             return
         below = await DELETION.below([obj], again=attempt > 0, block=pending)
         await on_delete.refuse_protected([obj, *below], DELETION)
-        # References are reset before anything is deleted, so that an interrupted deletion can be repeated.
+        # Reset references before the first deletion, so that a caller can repeat an interrupted deletion.
         resets = await on_delete.reset_steps([obj, *below], again=attempt > 0, block=pending)
         counted = [(obj, removal.read), *((each, each._stored) for each in below)]
         found = [*below, *(step.obj for step in resets)]
@@ -156,10 +156,10 @@ async def _send_pre_delete(objects: Sequence[DynamoModel], origin: object, annou
 
 
 class DeleteStep(Step):
-    """The deletion of one object, with its claims; an object that was read in part is read completely first.
+    """The deletion of one object, with its claims; it first reads the rest of a partially loaded object.
 
-    ``because`` as in ``compose_removal()``. If the object is ``counting`` children that are deleted with it, its
-    deletion is conditional on the counters: no child was added since it was read.
+    ``because`` as in ``compose_removal()``. If the object is ``counting`` children that the deletion includes, the
+    deletion is conditional on unchanged counters: no process has added a child since the read.
     """
 
     def __init__(
@@ -210,7 +210,7 @@ class DeleteStep(Step):
         return True
 
     async def was_counted(self) -> bool:
-        """Return whether the counters changed, so that the children have to be read again."""
+        """Return whether the counters changed, so that the app has to read the children again."""
         before = self.read
         return await self.read_counters() and any(self.read.get(name) != before.get(name) for name in self.counters)
 
@@ -222,7 +222,7 @@ def _child_step(obj: DynamoModel) -> DeleteStep:
 
 @fact
 def _counter_names(binding: ModelBinding) -> tuple[str, ...]:
-    """Return the physical names of counters of children that are deleted with an object, or checked."""
+    """Return the physical names of counters of children that the deletion of an object includes or checks."""
     model, along = binding.model, cascading_children(binding)
     declared = (each for each in registry.counters_of(model) if getattr(model, each.children) in along)
     return (*(each.attr_name for each in declared), *(name for name, _ in checked_references(binding)))

@@ -1,6 +1,6 @@
-"""Write one object without composing a write: one pass over its values, and one request whose form is kept.
+"""Write one object without composing a write: one pass over its values, and one request with a cached form.
 
-Each function returns ``False`` before anything is sent if an effect takes part or a value is unusual. The caller then
+Each function returns ``False`` before the request if an effect takes part or a value is unusual. The caller then
 composes the write, which raises the errors.
 """
 
@@ -45,7 +45,7 @@ from dynamo_single.table.table import get_table
 
 _KEY: Final = frozenset({names.PARTITION_KEY, names.SORT_KEY})
 _DUE: Final = names.COPIES_DUE
-#: How many forms of updates are kept for a model.
+#: The number of cached forms of updates for each model.
 MAX_SHAPES: Final = 256
 
 
@@ -128,7 +128,7 @@ class DirectWrites:
         return stored, {name: held[name] for name in values}
 
     def shape(self, put: Item, removed: tuple[str, ...], as_read: Sequence[tuple[str, bool]]) -> UpdateShape:
-        """Return the form of an update that writes these names if others are unchanged since they were read."""
+        """Return the form of an update that writes these names if others are unchanged since the read."""
         key = (*put, None, *removed, None, *as_read)
         found = self.shapes.get(key)
         if found is None:
@@ -200,7 +200,8 @@ def _is_passive(effect: Effect) -> bool:
 
 
 async def saved_directly(binding: ModelBinding, obj: Any, encodings: Encodings, pending: Block | None = None) -> bool:
-    """Write the changes since an object was read with one UpdateItem; return ``False`` to have it composed.
+    """Write the changes since the read of an object with one UpdateItem; return ``False`` if the caller has to compose
+    it.
 
     In a block, add the write to the block instead of sending it.
     """
@@ -227,7 +228,7 @@ async def saved_directly(binding: ModelBinding, obj: Any, encodings: Encodings, 
             if not direct.put_in(after, following):
                 _, after, size = direct.writer.whole({**values, **following}, before, encodings)
     except Exception:
-        return False  # whatever it is, it is raised again where it is worded
+        return False  # the full pass raises any error again, with its message
     if not changed:
         return direct.is_alone
     for name in differing.keys() - changed.keys():
@@ -240,7 +241,7 @@ async def saved_by_name(
 ) -> bool:
     """Write the attributes that ``only`` names, also unchanged ones: one UpdateItem; ``False`` if it must be composed.
 
-    The object's other attributes are not written, even if they changed.
+    It does not write other attributes, even if they changed.
     """
     direct, held = direct_writes(binding), obj.__dict__
     before = obj._stored if type(held.get(STORED)) in WHOLE_BYTES else held.get(STORED)
@@ -274,7 +275,7 @@ async def saved_by_name(
 
 
 async def set_directly(binding: ModelBinding, obj: Any, values: Values) -> bool:
-    """Set attributes of an object as it was read: one UpdateItem; ``False`` if the write has to be composed."""
+    """Set attributes of an unchanged object with one UpdateItem; ``False`` if the write has to be composed."""
     direct, held = direct_writes(binding), obj.__dict__
     before = obj._stored if type(held.get(STORED)) in WHOLE_BYTES else held.get(STORED)
     if direct is None or type(before) is not dict:
@@ -309,7 +310,7 @@ async def _update(
     repeated: frozenset[str] = frozenset(),
     pending: Block | None = None,
 ) -> bool:
-    """Send an update and record it in the object; ``False`` if nothing was sent because it has to be composed.
+    """Send an update and record it in the object; return ``False`` without sending if the caller has to compose it.
 
     ``repeated`` contains the attributes to write although they are unchanged.
     """
@@ -333,7 +334,7 @@ async def _update(
         if pending is None:
             await get_table(form.alias).ask_patiently(request)
         else:
-            # Most updates depend on no attribute that was read.
+            # Most updates do not depend on a read attribute.
             unchanged = [as_stored(before, name) for name in as_read]
             condition = join((ITEM_EXISTS, *unchanged)) if unchanged else ITEM_EXISTS
             update = Update(key_of(before), put, removed, condition=condition)
@@ -363,7 +364,7 @@ def _is_usual(direct: DirectWrites, touched: frozenset[str], put: Item, size: in
 def _request(
     direct: DirectWrites, put: Item, removed: tuple[str, ...], as_read: Sequence[str], items: tuple[Item, Item]
 ) -> Request | None:
-    """Return the request of an update; ``None`` if it cannot be built, such as for too long an expression."""
+    """Return the request of an update; ``None`` if the app cannot build it, as for a long expression."""
     before, after = items
     try:
         shape = direct.shape(put, removed, [(name, name in before) for name in as_read])
@@ -390,7 +391,7 @@ def _join(
 
 
 def _name(model: Any, values: Values) -> str:
-    """Return what messages call an object with these values; most names are never used in a message."""
+    """Return a function that names an object with these values; most names never appear in a message."""
     field, held = model._meta.pk, [values[name] for name in model._identity]
     return secrecy.named(model, field.joined(held) if isinstance(field, IdentityField) else held[0])
 
@@ -419,7 +420,7 @@ async def created_directly(binding: ModelBinding, obj: Any, pending: Block | Non
     try:
         values, item, size = direct.writer.whole(held)
     except Exception:
-        # Any error is raised again with a message about the object as the caller passed it.
+        # Raise any error again with a message about the object as the caller passed it.
         held.update(as_it_was)
         return False
     if len(item[names.PARTITION_KEY]["S"]) + len(item[names.SORT_KEY]["S"]) > direct.writer.longest:

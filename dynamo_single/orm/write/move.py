@@ -55,8 +55,8 @@ async def move(obj: Any, changes: Mapping[str, object], pending: Block | None, *
     """Set attributes and store the object under the key that they give: one transaction, or a save if the key is the
     same.
 
-    It does not overwrite an item, and the old item must be unchanged since it was read. After an error the object is
-    as it was. ``tree`` updates the objects that refer to it; an interrupted earlier move is completed first.
+    It does not overwrite an item, and the old item must be unchanged since it was read. After an error the object is as
+    it was. ``tree`` updates the objects that refer to it; it first completes an interrupted earlier move.
     """
     model = type(obj)
     if obj._stored is None:
@@ -78,7 +78,7 @@ async def move(obj: Any, changes: Mapping[str, object], pending: Block | None, *
             setattr(obj, name, value)
         announced = {"instance": obj, "raw": False, "using": None, "update_fields": None}
         await notify(pre_save, model, **announced)
-        assignments.refuse_changes(obj, "move() puts a new item, for which it is not computed: save() it before.")
+        assignments.refuse_changes(obj, "move() writes a new item and cannot compute the value: call save() first.")
         sharding = registry.layout_of(model).primary.sharding
         decides = model._identity if sharding is None else (*model._identity, sharding.at)
         identity = form_of(model).prepared(obj.__dict__, obj._stored, decides)
@@ -116,7 +116,7 @@ async def _plan_move(
     binding = await taken(model)
     _set_state(obj, wanted)
     values, item = await move_references.new_item(obj, effects_of(model), pending)
-    # Errors name the old ``pk``, and a block that is discarded leaves the object unchanged.
+    # Errors name the old ``pk``, and a discarded block leaves the object unchanged.
     _set_state(obj, as_it_was)
     if relations_from_sql(model):
         await call_sync(partial(move_references.refuse_sql_references, obj))
@@ -163,9 +163,9 @@ async def _move_tree(obj: DynamoModel, wanted: _ObjectState, as_it_was: _ObjectS
     if pending is not None:
         if below is None:
             raise NotSupported(
-                f"{Subject(obj).name} cannot move with all that refers to it in an atomic() block: that is more than "
-                f"the {MAX_ACTIONS} actions of a transaction, or something refers to several of them. Call move_tree() "
-                "outside of one. Nothing was written."
+                f"Cannot move {Subject(obj).name} and the objects that refer to it in an atomic() block: they "
+                f"need more than the {MAX_ACTIONS} actions of a transaction, or an object refers to several of "
+                "them. Nothing was written. Call move_tree() outside the block."
             )
         await Cascade([move.marked({}), *below]).send(pending)
         return
@@ -188,7 +188,7 @@ async def _move_tree(obj: DynamoModel, wanted: _ObjectState, as_it_was: _ObjectS
 
 
 async def _is_moved_already(move: _MoveStep, mark: Item) -> bool:
-    """Return whether an earlier run moved the object without updating all others; the object is updated then."""
+    """Return whether an earlier run moved the object without updating all others; if so, update the object."""
     obj, model = move.obj, type(move.obj)
     found = await single.stored_item(get_table(model._options.alias), key_of(move.target._stored))
     if found is None or found.get(names.ITEM_TYPE) != move.target._stored[names.ITEM_TYPE]:
@@ -202,7 +202,7 @@ async def _is_moved_already(move: _MoveStep, mark: Item) -> bool:
 async def _refuse_orphans(obj: DynamoModel) -> None:
     """Raise ``NotSupported`` if other objects refer to the object: a Query of one item for each reference.
 
-    Derived objects are excluded. If their model has other objects too, all that refer to the object are read.
+    It ignores derived objects. If their model also has other objects, it reads all that refer to the object.
     """
     async with aclosing(queries_by_key(type(obj), obj.pk)) as queries:
         async for query in queries:

@@ -1,7 +1,8 @@
-"""Update the objects that refer to a moved one: in one transaction, or in several that can be resumed.
+"""Update the objects that refer to a moved object, in one transaction or in several resumable transactions.
 
-The object moves first. If the others need several transactions, its item names the former identity until all are
-updated, so that any process can resume the move. This module does not depend on how the object itself is moved.
+The object moves first. If the others need several transactions, its item names the former identity until the app has
+updated all of them, so that any process can resume the move. This module does not depend on the move of the object
+itself.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from dynamo_single.orm.write.cascade import Cascade, ReferenceStep
 from dynamo_single.table import names
 from dynamo_single.table.flow import call_sync, flatten
 
-#: How often objects are read again because another process changed or created them.
+#: How often to read objects again after another process changed or created them.
 ATTEMPTS = 3
 
 
@@ -68,7 +69,7 @@ class IdentityChange(Struct, frozen=True, eq=False):
 async def new_item(
     obj: DynamoModel, effects: Effects, pending: Block | None, *, follows: bool = False
 ) -> tuple[Values, decode.Item]:
-    """Return an object's values and its item under its new key; unknown attributes of the old item are kept.
+    """Return an object's values and its item under its new key; it keeps unknown attributes of the old item.
 
     With ``follows`` references may change that a caller may not change.
     """
@@ -99,7 +100,7 @@ async def new_item(
 
 
 def without_counts(model: type[DynamoModel], item: decode.Item) -> decode.Item:
-    """Return an item with counts of 0: each object that refers to it is counted again when it is updated."""
+    """Return an item with counts of 0: the update of each object that refers to it counts it again."""
     declared = {each.attr_name: {"N": "0"} for each in registry.counters_of(model) if each.attr_name in item}
     counts = {each.name for each in own_counters(model)}
     return {name: value for name, value in item.items() if name not in counts} | declared if counts else item
@@ -113,7 +114,7 @@ class ReferrerStep(ReferenceStep):
 
     def __init__(self, obj: Any, values: Values, absent: frozenset[ItemKey] = frozenset()) -> None:
         super().__init__(obj, values, absent)
-        #: The identity that it had before it is written.
+        #: The identity before the write.
         self.old = obj.pk
         self._held = {name: obj.__dict__[name] for name in type(obj)._identity}
 
@@ -160,8 +161,8 @@ def referrer_steps(
 async def tree_steps(way: IdentityChange, most: int) -> list[ReferrerStep] | None:
     """Return the updates of all objects below, parents first; ``None`` if there are more than ``most``.
 
-    An object with several references is written once. Returns ``None`` too if this changes its identity and others
-    refer to it.
+    It writes an object with several references once. Returns ``None`` too if this changes its identity and others refer
+    to it.
     """
     steps: dict[ItemKey, ReferrerStep] = {}
     ways = [way]
@@ -194,8 +195,9 @@ async def _referrers(
 
 
 async def has_referrers(way: IdentityChange, steps: Sequence[ReferrerStep]) -> bool:
-    """Return whether objects still refer to a former identity: an index was behind, or they were created in the
-    meantime."""
+    """Return whether objects still refer to a former identity: an index lagged, or a process created them in the
+    meantime.
+    """
     moved = (step for step in steps if step.moves)
     for each in (way, *(IdentityChange.of(type(step.obj), step.old, step.new, {}) for step in moved)):
         async with aclosing(_referrers(each, again=True)) as found:
@@ -281,7 +283,7 @@ class TreeMove:
             except StaleObject as error:
                 await self._check()
                 if attempt == ATTEMPTS - 1:
-                    # Also for a stale copy: the object itself has moved, so that the move must not be retried.
+                    # Also for a stale copy: the object itself has moved, so the caller must not retry the move.
                     raise StaleObject(
                         f"{error} {Subject(self.obj).name} has moved. Call move_tree() again to continue."
                     ) from error
@@ -304,19 +306,19 @@ class TreeMove:
     def _explained(self, action: Action, found: Item | None) -> Exception:
         name, old = Subject(self.obj).name, self.way.shown
         if action.key == self.key:
-            return StaleObject(f"{name} was moved, deleted or completed by another writer while others followed it.")
+            return StaleObject(f"Another process moved or deleted {name}, or completed its move, during this move.")
         return StaleObject(
             f"{name} has moved, but another object exists under its old identity {old}, so the owner of the "
             "objects that refer to it is unknown. Move or delete that object, and call move_tree() again."
         )
 
     async def _check(self) -> None:
-        """Raise the error of a failed guard before others are read again."""
+        """Raise the error of a failed guard before reading the others again."""
         block = Block(alias=self.way.model._options.alias, entries=self._guards())
         await send.send_block(block)
 
     async def _finish(self) -> None:
-        """Remove the marker by one UpdateItem. Counts are read again, since other processes may have changed them."""
+        """Remove the marker by one UpdateItem. It reads counts again, because other processes may have changed them."""
         obj, before = self.obj, self.obj._stored
         after = {name: value for name, value in before.items() if name != names.MOVED_FROM}
         conditions = WriteConditions(as_read=(Stored(names.MOVED_FROM, "=", (self.mark,)),))

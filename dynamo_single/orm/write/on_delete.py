@@ -1,7 +1,7 @@
-"""Apply ``on_delete`` to the objects that refer to deleted ones and are not deleted with them.
+"""Apply ``on_delete`` to the remaining objects that refer to deleted objects.
 
-``PROTECT`` refuses the deletion before anything is written. ``SET_NULL`` and ``SET_DEFAULT`` write the referring
-objects together with the deletion. This module does not depend on how the deletion itself is sent.
+``PROTECT`` prevents the deletion before the first write. ``SET_NULL`` and ``SET_DEFAULT`` write the referring objects
+together with the deletion. This module does not depend on how the app sends the deletion.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from dynamo_single.table.flow import flatten
 
 
 def has_references(model: type[DynamoModel]) -> bool:
-    """Return whether a deletion of a model's objects has to find objects that are not deleted with them."""
+    """Return whether a deletion of a model's objects has to find objects that remain."""
     return bool(protecting_references(model) or resetting_references(model))
 
 
 def involved_models(model: type[DynamoModel]) -> set[type[DynamoModel]]:
-    """Return the models whose objects may be read if an object of a model is deleted."""
+    """Return the models whose objects the deletion of an object of a model may read."""
     along = cascade_models(model)
     return {
         *along,
@@ -59,7 +59,7 @@ def has_cascade(model: type[DynamoModel]) -> bool:
 async def refuse_protected(objects: Sequence[DynamoModel], operation: Operation) -> None:
     """Raise ``StillReferenced`` if a protected reference leads to an object: a Query for each such reference.
 
-    Objects that an index returns are read from the table. Raises ``PendingWrite`` if an ``atomic()`` block has written
+    It reads objects that an index returns from the table. Raises ``PendingWrite`` if an ``atomic()`` block has written
     such an object.
     """
     async with aclosing(_protecting(objects, operation)) as groups:
@@ -106,7 +106,7 @@ def check_counts(
                 continue
             if not last:
                 return False
-            text = f"{Subject(obj).name} cannot be deleted: {number} {children.model._meta.label} objects refer to it"
+            text = f"Cannot delete {Subject(obj).name}: {number} {children.model._meta.label} objects refer to it"
             if children.field.remote_field.on_delete is PROTECT:
                 raise StillReferenced(f"{text} by {children.field.name}. Nothing was written.", set())
             raise StaleObject(
@@ -148,8 +148,8 @@ async def _protecting(
 async def reset_steps(objects: Sequence[DynamoModel], *, again: bool, block: Block | None = None) -> list[Step]:
     """Return the writes that set references to permanently deleted objects to ``None``, or to their default.
 
-    Each object is written once, however many of its references lead to deleted ones. ``again`` reads objects that an
-    index returns from the table. Raises ``StillReferenced`` if the default is a deleted object, and ``NotSupported``
+    It writes each object once, even if several of its references lead to deleted objects. ``again`` reads objects that
+    an index returns from the table. Raises ``StillReferenced`` if the default is a deleted object, and ``NotSupported``
     for more objects than a ``block`` has room for: no further page is read.
     """
     deleted = {key_of(obj._stored) for obj in objects}
@@ -178,8 +178,9 @@ def _reset_value(obj: DynamoModel, field: Any, deleted: Collection[tuple[object,
     default = field.attribute.prepare(field.get_default())
     if _identity(field.related_model, default) in deleted:
         raise StillReferenced(
-            f"{secrecy.named(field.related_model, default)} cannot be deleted: it is the default of "
-            f"{field.model._meta.label}.{field.name}, by which {Subject(obj).name} refers to it. Nothing was written.",
+            f"Cannot delete {secrecy.named(field.related_model, default)}: it is the default of "
+            f"{field.model._meta.label}.{field.name}, by which {Subject(obj).name} refers to it. Nothing was "
+            "written.",
             {obj},
         )
     return default

@@ -1,9 +1,9 @@
-"""Writing through a queryset: what is to be written is checked before anything is read or sent.
+"""Write through a queryset: validate the changes before the first request.
 
-Each object is written separately, under the queryset's conditions; an object that no longer meets them is skipped and
-not counted. A single object with a complete primary key takes one request without a read, if nothing else depends on
-it. The functions that send requests are coroutines. This module does not depend on how a single object is written, or
-on the number of parallel writes.
+It writes each object separately, under the queryset's conditions; it skips objects that no longer meet them. A single
+object with a complete primary key takes one request without a read, if nothing else depends on it. The functions that
+send requests are coroutines. This module does not depend on the write of a single object, or on the number of parallel
+writes.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class QuerysetWrite(Struct, frozen=True):
     pending: Block | None
     is_empty: bool = False
     progress: Progress | None = None
-    #: How many objects are written in one transaction at most; ``None`` for each by itself.
+    #: The maximum number of objects in one transaction; ``None`` for each by itself.
     together: int | None = None
     #: The origin that the signals of a deletion name.
     origin: Any = None
@@ -164,7 +164,7 @@ async def restore(matches: QuerysetWrite) -> tuple[int, dict[str, int]]:
         try:
             counts: Mapping[str, int] = (await obj._restored(condition_of(obj), pending))[1]
         except model.DoesNotExist:
-            return {}  # permanently deleted since it was read
+            return {}  # permanently deleted since the read
         return counts
 
     job = _bulk_write(matches, "restore", post_restore)
@@ -175,8 +175,9 @@ async def restore(matches: QuerysetWrite) -> tuple[int, dict[str, int]]:
 def _bulk_write(matches: QuerysetWrite, verb: str, *signals: Any) -> BulkWrite:
     """Process many objects, in the caller's own thread if signals have receivers.
 
-    Objects with signal receivers are written separately, because a signal is sent when its object is written. Objects
-    with references to them are too, because cascading, protecting and changed objects get transactions of their own.
+    It writes objects with signal receivers separately, because the app sends a signal after the write of its object.
+    Objects with references to them are too, because cascading, protecting and changed objects get transactions of their
+    own.
     """
     models = cascade.cascade_models(matches.model)
     heard = any(is_heard(model, *signals) for model in models)
@@ -271,7 +272,7 @@ def read_assignments(model: type[DynamoModel], given: Mapping[str, object]) -> A
     clash = overlapping_places(places)
     if clash is not None:
         raise InvalidValue(
-            f"{model._meta.label}: update() cannot set {clash[0]} and {clash[1]} at once, as one is (in) the other."
+            f"{model._meta.label}: update() cannot set both {clash[0]} and {clash[1]}, because they overlap."
         )
     return Assignments(values, tuple(changes), encodings)
 
@@ -295,12 +296,14 @@ def _target(model: Any, name: str) -> Target:
     form_of(model).refuse_naming((field.attname,))
     if _is_of_key(field):
         raise NotSupported(
-            f"{label}.{name} is part of the primary key and cannot change here: each object's move() changes it."
+            f"{label}.{name} is part of the primary key and cannot change here. Call move() on each object instead."
         )
     if field.attribute.computed:
-        raise NotSupported(f"{label}.{name} is computed from {field.attribute.origin}: update that.")
+        raise NotSupported(
+            f"Cannot update {label}.{name}, which the app computes from {field.attribute.origin}. Update that instead."
+        )
     if field.attribute.settled:
-        raise NotSupported(f"{label}.{name} is set when an object is created and cannot change.")
+        raise NotSupported(f"{label}.{name} gets its value at creation and cannot change.")
     return target_of(model, name)
 
 
@@ -312,7 +315,7 @@ def _checked_value(field: Any, value: object, encodings: Encodings) -> Any:
     attribute = field.attribute
     if isinstance(value, Model):
         if not field.is_relation or not isinstance(value, field.remote_field.model):
-            raise InvalidValue(f"{field.model._meta.label}.{field.name} cannot be set to {shown(value)}.")
+            raise InvalidValue(f"Cannot set {field.model._meta.label}.{field.name} to {shown(value)}.")
         value = value.pk
     try:
         prepared = encodings.of(attribute, value, None).value if attribute.document else attribute.prepare(value)
@@ -327,9 +330,9 @@ def _checked_value(field: Any, value: object, encodings: Encodings) -> Any:
 
 
 async def update_by_key(matches: QuerysetWrite, assigned: Assignments) -> int | None:
-    """Update a single object with one request; return ``None`` if objects must be read first."""
+    """Update a single object with one request; return ``None`` if the caller must read objects first."""
     model, lease = matches.model, binding_of(matches.model).lease
-    # An automatic datetime is written too, and its dependent values change with it.
+    # The write includes automatic datetimes, and their dependent values change too.
     changed = {*assigned.values, *form_of(model).automatic}
     if not assignments.is_computed_by_dynamodb(model, assigned.changes, changed, alone=True):
         return None
@@ -352,7 +355,7 @@ async def update_by_key(matches: QuerysetWrite, assigned: Assignments) -> int | 
 
 
 async def delete_by_key(matches: QuerysetWrite, *, for_good: bool) -> int | None:
-    """Delete a single object with one request; return ``None`` if objects must be read first.
+    """Delete a single object with one request; return ``None`` if the caller must read objects first.
 
     An object is read first if it moves to the trash, has dependent or referring objects, or has signal receivers, or if
     it had another identity before: objects with references to that identity are deleted with it.
@@ -384,7 +387,7 @@ def _key_plan(matches: QuerysetWrite) -> tuple[Plan, Condition] | None:
     """Return the plan for one complete primary key, and the condition on its item; ``None`` for any other plan."""
     layout = registry.layout_of(matches.model)
     if matches.pending is not None or matches.is_empty or layout.twins:
-        return None  # an item is read first if a name changes hands
+        return None  # read the item first if a name changes hands
     plan = planner.plan(matches.query, now=clock.instant())
     if plan.kind != "get":
         return None

@@ -57,11 +57,11 @@ from dynamo_single.table.table import get_table, pause_before
 class SaveOptions(Struct, frozen=True):
     """Write the current values of a stored object's attributes.
 
-    ``only`` contains the attributes to write even if unchanged; ``None`` writes all changed attributes. Automatic times
-    are always written, and a named one is written with its value if it is ``given``. A document in ``given`` is written
-    whole. ``changes`` are made in addition to the attributes' values. ``raw`` (fixtures) writes values unmodified.
+    ``only`` contains the attributes to write even if unchanged; ``None`` writes all changed attributes. It always
+    writes automatic times, and a named time with its value if it is ``given``. It writes a document in ``given`` as a
+    whole. ``changes`` apply in addition to the attributes' values. ``raw`` (fixtures) writes values unmodified.
     ``force`` names all attributes, and computes every key, which fills an index that is younger than the item. Without
-    ``repeat``, named attributes are written only if they differ, because the object was read just now.
+    ``repeat``, it writes named attributes only if they differ, because the object is fresh.
     """
 
     only: frozenset[str] | None = None
@@ -73,13 +73,13 @@ class SaveOptions(Struct, frozen=True):
     repeat: bool = True
 
     def with_twin_names(self, twins: Sequence[Twin]) -> SaveOptions:
-        """Return the same for attributes that are being renamed, whose names may have changed since."""
+        """Return the same options with the current names of attributes that an open migration renames."""
         names = {twin.other: twin.used for twin in twins}
         return replace(self, terms=self.terms.with_twin_names(twins), changes=with_names(self.changes, names))
 
     @property
     def looks_for_changes(self) -> bool:
-        """Whether there is something to do only if an attribute was set since the object was read."""
+        """Whether the save does nothing unless the program has set an attribute since the read."""
         asked = self.only is not None or self.force or self.changes or self.terms.demanded != EVERYTHING
         return not asked
 
@@ -133,9 +133,9 @@ async def save(obj: DynamoModel, wanted: SaveOptions, pending: Block | None) -> 
 
 
 def _named_attributes(obj: DynamoModel, wanted: SaveOptions) -> frozenset[str] | None:
-    """The attributes that are written although they are as they were read; ``None`` if none were named.
+    """Return the named attributes to write even if unchanged; ``None`` if the caller named none.
 
-    Attributes that are read only now have their stored values.
+    Omit attributes that a partially loaded object reads only now: they have their stored values.
     """
     if wanted.only is None and not wanted.force:
         return None
@@ -149,7 +149,7 @@ def _named_attributes(obj: DynamoModel, wanted: SaveOptions) -> frozenset[str] |
 
 
 async def retry_source_changes(write: Callable[[], Awaitable[T]]) -> T:
-    """Write, and again if a source of the object's copies, or a holder of them, was changed by another writer.
+    """Call ``write``; repeat it if another process changed a source of the object's copies, or a holder of them.
 
     It retries twice immediately, then after pauses, ``SOURCE_ATTEMPTS`` times in all, and raises ``SourceChanged``
     after that. A retry reads the holders that an index shows from the table.
@@ -174,8 +174,8 @@ async def retry_source_changes(write: Callable[[], Awaitable[T]]) -> T:
 class _ObjectSave(Struct, frozen=True, eq=False):
     """A running save: the object, the request, the effects of its model, and the block that it joins.
 
-    ``named`` are the attributes that are written although they are as they were read; ``None`` if none were named.
-    ``encodings`` contains the documents that were encoded already.
+    ``named`` contains the named attributes to write even if unchanged; ``None`` if the caller named none. ``encodings``
+    contains the documents that the app has already encoded.
     """
 
     obj: Any
@@ -204,13 +204,13 @@ class _ObjectSave(Struct, frozen=True, eq=False):
                 if again is None:
                     raise
                 before = again
-                # The object's own values are included, so that the former values are not written back.
+                # Include the object's own values, so that the write does not restore the former values.
                 shown = assignments.operand_values(self.obj, changes, read, before)
 
     async def _drafted(self, before: Item, shown: Values) -> Draft:
         """Return the differences from the item that was read, and DynamoDB's own changes, without changing the object.
 
-        ``shown`` are values that another writer gave to attributes which were not set in the object.
+        ``shown`` contains values from other processes, for attributes that the program has not set in the object.
         """
         model, changes, only, raw = type(self.obj), self.wanted.changes, self.wanted.only, self.wanted.raw
         held = decode.values_of(self.binding, before, form_of(self.binding).compared)
@@ -318,8 +318,7 @@ class _ObjectSave(Struct, frozen=True, eq=False):
 
 
 async def _stored_item(obj: DynamoModel, named: Collection[str]) -> Item:
-    """Return the item as it was read; read it, or the rest of it, if necessary. ``named`` attributes keep their
-    values."""
+    """Return the stored item; read it, or the rest of it, if necessary. ``named`` attributes keep their values."""
     try:
         if obj._stored is None:
             obj = await decode.areload(obj)
@@ -327,7 +326,7 @@ async def _stored_item(obj: DynamoModel, named: Collection[str]) -> Item:
             await acomplete(obj, named)
     except type(obj).DoesNotExist as error:
         raise StaleObject(
-            f"{Subject(obj).name} does not exist in the table, so it cannot be updated. Nothing was written."
+            f"Cannot update {Subject(obj).name}: it does not exist in the table. Nothing was written."
         ) from error
     item: Item = obj._stored
     return item
@@ -336,7 +335,7 @@ async def _stored_item(obj: DynamoModel, named: Collection[str]) -> Item:
 async def send_draft(
     obj: DynamoModel, effects: Effects, draft: Draft, terms: CallerConditions, pending: Block | None
 ) -> None:
-    """Compose a draft's write, send it and remember it; again without a parent that is gone and is not needed."""
+    """Compose a draft's write, send it and record it; repeat without a missing parent that the write does not need."""
     absent: frozenset[ItemKey] = frozenset()
     while True:
         write = await compose(obj, effects, draft, terms, pending=pending, absent=absent)
@@ -357,7 +356,7 @@ async def send_draft(
 
 
 def refuse_outdated(obj: DynamoModel, binding: ModelBinding) -> None:
-    """Raise ``SourceChanged``, after which a write is composed again, if a binding is of another time."""
+    """Raise ``SourceChanged`` if a binding is outdated, so that the caller composes the write again."""
     if not binding.is_current:
         raise SourceChanged(
             f"A migration changed the stored names or keys of {Subject(obj).name} during this write. Nothing "
@@ -366,8 +365,7 @@ def refuse_outdated(obj: DynamoModel, binding: ModelBinding) -> None:
 
 
 def missing_parents(write: Write, effects: Effects, error: MissingReference) -> frozenset[ItemKey]:
-    """Return the parents that are known to be deleted, with the parent that an error names; raise that error if the
-    write needs the parent."""
+    """Return the known deleted parents and the parent in the error; raise the error if the write needs that parent."""
     transition, key = write.transition, error.key
     can_lack = transition.lenient or any(effect.can_omit(transition, key) for effect in effects)
     if not can_lack or key in transition.missing_parents:
@@ -396,7 +394,7 @@ async def _check_conditions(obj: DynamoModel, draft: Draft, terms: CallerConditi
 async def record_write(obj: DynamoModel, write: Write, stored: Item) -> None:
     """Update an object after its write, and complete the work that did not fit.
 
-    Values that DynamoDB computed are read on access.
+    The object reads values that DynamoDB computed on access.
     """
     after, values = write.transition.after, write.values
     if stored is not after:
@@ -428,10 +426,10 @@ async def write_if(
 ) -> bool:
     """Write under a queryset's condition on the stored item; ``False`` if the item does not meet it, or is gone.
 
-    If the item meets the condition but another process changed it first, the object is updated from the item, except
-    for ``named`` attributes and those set in the object, and written again. Each retry takes a GetItem and the write:
-    two immediately, then with pauses, ``ATTEMPTS`` in all. If the last one fails too, it raises ``StaleObject``, and
-    the object is unchanged.
+    If the item meets the condition but another process changed it first, it updates the object from the item, except
+    for ``named`` attributes and attributes that the program has set, and writes again. Each retry takes a GetItem and
+    the write: two immediately, then with pauses, ``ATTEMPTS`` in all. If the last one fails too, it raises
+    ``StaleObject``, and the object is unchanged.
     """
     terms = CallerConditions(queried=condition) if condition != EVERYTHING else NO_CONDITIONS
     as_it_was: tuple[Any, Values] | None = None
@@ -448,17 +446,19 @@ async def write_if(
                 if fresh is None or not matches(condition, fresh._stored, registry.layout_of(type(obj))):
                     return False
                 if attempt == ATTEMPTS - 1:
-                    error.add_note(f"It was read and written {ATTEMPTS} times, and others were faster each time.")
+                    error.add_note(
+                        f"The app read and wrote it {ATTEMPTS} times, but another process changed it first each time."
+                    )
                     raise
                 if attempt > 1 and fresh._stored == read:
-                    raise  # it is unchanged since it was read, so the error has another cause
+                    raise  # unchanged since the read, so the error has another cause
                 read = fresh._stored
                 as_it_was = as_it_was or (obj._stored, object_values(obj))
                 decode.update_from(obj, fresh, changed_in_memory(obj) | (named & obj.__dict__.keys()))
                 followed = obj._stored
         return False
     finally:
-        # The written values are recorded in a separate item.
+        # After a successful write, the object has another stored item than ``followed``.
         if as_it_was is not None and obj._stored is followed:
             obj._stored = as_it_was[0]
             set_object_values(obj, as_it_was[1])

@@ -2,7 +2,7 @@
 
 A deleted item keeps its attributes and its primary key. It loses its live index keys and its unique claims, and gains
 the trash's key, so that live listings never read it and the trash is a Query. All objects of one deletion have its time
-and the mark of the object that was deleted, so that only they are restored with it.
+and the marker of the deleted object, so that ``restore()`` finds exactly these.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ TRASH_ATTRIBUTES = (registry.DELETED_AT, registry.DELETED_WITH, registry.PURGE_A
 
 
 class DeletionBatch(Struct, frozen=True):
-    """The values that the objects of one deletion share; ``mark`` identifies the object that was deleted itself."""
+    """The values that the objects of one deletion share; ``mark`` identifies the object whose deletion it is."""
 
     mark: str
     moment: datetime
@@ -76,7 +76,7 @@ class DeletionBatch(Struct, frozen=True):
 
     @classmethod
     def of_new_deletion(cls, obj: DynamoModel) -> DeletionBatch:
-        """Return the batch of an object that is deleted now."""
+        """Return the batch of a new deletion."""
         moment, after = clock.instant(), type(obj)._options.purge_after
         # Time to live has a resolution of seconds.
         purge_at = None if after is None else (moment + after + timedelta(seconds=1)).replace(microsecond=0)
@@ -134,7 +134,7 @@ class TrashStep(Step):
             self.read, self.counters = held, [name for name, _ in checked_references(type(obj))]
 
     async def send(self, pending: Block | None) -> bool:
-        """Return the ``Step``; it is not composed if it has no effects."""
+        """Return the ``Step``; it skips a write without effects."""
         model = type(self.obj)
         if pending is None and not self.counters and (self.terms is NO_CONDITIONS or not self.terms):
             binding = bindings.binding_if_known(model, get_table(model._options.alias))
@@ -149,7 +149,7 @@ class TrashStep(Step):
 
 
 class RestoreStep(TrashStep):
-    """Remove the trash attributes of an object after all objects that were deleted with it.
+    """Remove the trash attributes of an object after all other objects of its deletion.
 
     The write is conditional on the number of those objects, less the ones restored before it. This
     keeps it from leaving an object in the trash that another deletion put there in the meantime.
@@ -175,13 +175,14 @@ def restore_values(obj: DynamoModel) -> Values:
 
 def _restored_error(name: str, action: Action, found: Item | None) -> StaleObject:
     return StaleObject(
-        f"Cannot delete all children of {name}: it was {'restored' if found else 'permanently deleted'} while it was "
-        "deleted. The remaining children were not moved to the trash. Read it again and retry."
+        f"Cannot delete all children of {name}: another process "
+        f"{'restored' if found else 'permanently deleted'} it during the deletion. The remaining children are "
+        "not in the trash. Read it again and retry."
     )
 
 
 def is_in_trash(obj: DynamoModel) -> bool:
-    """Return whether an object was in the trash when it was read or written last."""
+    """Return whether an object was in the trash at its last read or write."""
     return names.DELETED_AT in obj._stored
 
 
@@ -214,7 +215,7 @@ async def delete(obj: DynamoModel, terms: CallerConditions, pending: Block | Non
 
 
 async def restore(obj: DynamoModel, terms: CallerConditions, pending: Block | None) -> tuple[int, dict[str, int]]:
-    """Restore an object with the objects that went to the trash with it; a live one is left alone.
+    """Restore an object and the objects that went to the trash with it; ignore a live object.
 
     Raises the model's ``DoesNotExist`` if it was deleted permanently, ``UniqueViolation`` if a value of it or of a
     child was taken, ``ParentInTrash`` if it belongs to an object in the trash.
@@ -227,8 +228,8 @@ async def restore(obj: DynamoModel, terms: CallerConditions, pending: Block | No
         if done:  # taken between two transactions
             error.args = (
                 f"{str(error).removesuffix(' Nothing was written.')} {len(done)} objects that belong to "
-                f"{Subject(obj).name} were restored before that: delete() moves them back, and restore() "
-                "continues.",
+                f"{Subject(obj).name} are already restored. Call delete() to move them back, or restore() to "
+                "continue.",
             )
         raise
     finally:
@@ -272,7 +273,8 @@ async def _run(
 ) -> None:
     """Delete or restore, ``ATTEMPTS`` times if other processes change the objects; ``done`` receives those written.
 
-    The object may be outdated: if there seems to be nothing to do, it is read again. Its unsaved changes are kept.
+    The object may be outdated: if there seems to be nothing to do, it reads the object again. The object keeps its
+    unsaved changes.
     """
     prepare = _plan_deletion if into_trash else _plan_restore
     is_fresh = isinstance(obj._stored, PartialItem) and await acomplete(obj)
@@ -333,7 +335,7 @@ async def _delete_late_referrers(obj: DynamoModel, first: Cascade, done: list[Dy
 async def _plan_deletion(
     obj: DynamoModel, terms: CallerConditions, pending: Block | None = None, *, again: bool
 ) -> Cascade:
-    """Return the deletion: the object first, so that an interrupted one is recognised, then its children."""
+    """Return the deletion: the object first, to recognize an interrupted deletion, then its children."""
     interrupted = is_in_trash(obj)
     batch = DeletionBatch.of(obj) if interrupted else DeletionBatch.of_new_deletion(obj)
     if is_alone(type(obj)) and not interrupted:
@@ -343,7 +345,7 @@ async def _plan_deletion(
         completes = interrupted and cascading_to_trash(children.model)
         return [*cascade.live_queries(children), *(batch.queries(children) if completes else ())]
 
-    # The counts are read before the objects, so that they include all objects that the search returns.
+    # Read the counts before the objects, so that the counts include all objects that the search returns.
     held = (await decode.areload(obj))._stored if checked_references(type(obj)) and not interrupted else None
     steps = [] if interrupted else [TrashStep(obj, batch.changes(obj, follows=False), terms, held)]
     # An interrupted deletion reads children that it does not write.
@@ -354,7 +356,7 @@ async def _plan_deletion(
     if held is not None:
         on_delete.check_counts([(obj, held)], children, TRASH)
     steps += [TrashStep(child, batch.changes(child, follows=True)) for child in children]
-    # Transactions after the object's own must not be sent if it was restored.
+    # Do not send later transactions if another process has restored the object.
     return Cascade(steps, [batch.guard(obj)] if len(steps) > (0 if interrupted else 1) else [])
 
 
@@ -370,7 +372,7 @@ async def _plan_restore(obj: DynamoModel, terms: CallerConditions, pending: Bloc
     if not is_in_trash(obj):
         return Cascade(())
     if single.has_expired(obj._stored):
-        raise type(obj).DoesNotExist(f"{Subject(obj).name} is past the time until which the trash keeps it.")
+        raise type(obj).DoesNotExist(f"{Subject(obj).name} has expired: its time in the trash is over.")
     children = await _restorable(obj, pending, again=again)
     steps = [*(TrashStep(child, restore_values(child)) for child in reversed(children))]
     own = RestoreStep if trash_counts.has_trash_count(type(obj)) else TrashStep
@@ -382,12 +384,12 @@ async def _plan_restore(obj: DynamoModel, terms: CallerConditions, pending: Bloc
 async def _restorable(obj: DynamoModel, pending: Block | None, *, again: bool) -> list[DynamoModel]:
     """Return the objects that went to the trash with an object, as many as it has counted.
 
-    If an index does not show all of them, they are read again. Raises ``StaleObject`` after ``ATTEMPTS`` reads,
+    If an index does not show all of them, it reads them again. Raises ``StaleObject`` after ``ATTEMPTS`` reads,
     ``PAUSE`` seconds apart.
     """
     for attempt in range(ATTEMPTS):
         batch = DeletionBatch.of(obj)
-        # Objects that another process deletes again may be below objects that are restored already.
+        # Another process may delete objects again below objects that this process has already restored.
         operation = batch.completion if attempt else batch.restoration
         found = await operation.below([obj], again=again or attempt > 0, block=None if attempt else pending)
         found = [child for child in found if is_in_trash(child)]
@@ -395,7 +397,7 @@ async def _restorable(obj: DynamoModel, pending: Block | None, *, again: bool) -
             return found
         if attempt < ATTEMPTS - 1:
             await pause(PAUSE)
-            # Objects that have left the trash by themselves were subtracted from the number.
+            # Objects that left the trash separately have already lowered the number.
             await _reload(obj)
             if not is_in_trash(obj):
                 return []  # its own write raises the error
@@ -423,8 +425,8 @@ async def _restore_late_children(obj: DynamoModel, batch: DeletionBatch, done: l
         finally:
             done += work.done
     raise StaleObject(
-        f"{Subject(obj).name} is restored, and others are still deleting what belongs to it. dynamo_verify reports "
-        "what is left in the trash."
+        f"{Subject(obj).name} is restored, but other processes are still deleting its children. Run manage.py "
+        "dynamo_verify to list the children that are left in the trash."
     )
 
 
@@ -449,12 +451,12 @@ def _parent_error(
 ) -> ParentInTrash | MissingReference:
     if not found:
         return MissingReference(
-            f"{Subject(obj).name} cannot be restored: {parent}, which counts it, is not stored. Nothing was written.",
+            f"Cannot restore {Subject(obj).name}: {parent}, which counts it, is not stored. Nothing was written.",
             key=action.key,
         )
     return ParentInTrash(
-        f"{Subject(obj).name} cannot be restored by itself: it belongs to {parent}, which is in the trash; nothing was "
-        "written. Restore that: what was deleted along with it comes back too."
+        f"Cannot restore {Subject(obj).name} by itself: it belongs to {parent}, which is in the trash. Nothing "
+        "was written. Restore the parent instead, which also restores the objects that were deleted with it."
     )
 
 

@@ -67,7 +67,7 @@ def test_a_page_that_is_not_there_leads_back(paged: Pages, page: str) -> None:
         ("founded=soon", "founded takes a date, not str 'soon'"),
         ("nosuch=1", "Cannot resolve keyword 'nosuch' into field."),
         ("name__regex=a", "DynamoDB has no exact equivalent of the lookup 'regex'"),
-        ("public__icontains=a", "public has the type BooleanAttribute, which contains no text"),
+        ("public__icontains=a", "public has the type BooleanAttribute, which is not a string"),
     ],
 )
 def test_bad_address_leads_back_to_list(pages: Pages, question: str, answer: str) -> None:

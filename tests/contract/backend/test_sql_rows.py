@@ -64,7 +64,7 @@ def test_a_foreign_key_reads_by_key(reading: Any, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "refusal"),
     [
-        ("from our side", "NotSupported: directory.Company cannot be filtered by parcels.Parcel.id"),
+        ("from our side", "NotSupported: Cannot filter directory.Company by parcels.Parcel.id"),
         ("moved", "NotSupported: directory.Company with pk 'alone' cannot move: rows of parcels.Parcel refer to it"),
     ],
 )

@@ -388,7 +388,7 @@ def test_cursors_of_a_renamed_filter_are_refused(app: History) -> None:
     model = declared(app, "title")
     page = later(model).page(3)
     heard(model, ENDED)()
-    with pytest.raises(InvalidCursor, match="Begin again"):
+    with pytest.raises(InvalidCursor, match="Start again"):
         later(model).page(3, page.next_cursor)
 
 

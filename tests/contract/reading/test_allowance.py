@@ -119,10 +119,10 @@ def test_the_error_names_the_ways_out(table: Table) -> None:
         list(public())
     assert raised.value.limit == 5
     assert str(raised.value) == (
-        "directory.Company: more than 5 items were read and discarded, and MAX_READS in "
+        "directory.Company: the query read and discarded more than 5 items, and MAX_READS in "
         "DYNAMO_SINGLE_COSTS allows 5. It "
         "reads the whole of directory.Company. Add a key that supports the query, request fewer objects, or raise "
-        "the limit for this queryset with .allow_reads(n). explain() shows how it is read."
+        "the limit for this queryset with .allow_reads(n). explain() shows the requests."
     )
 
 
@@ -138,7 +138,7 @@ def test_the_warning_has_its_numbers_and_the_explanation(caplog: pytest.LogCaptu
     assert found["reads_whole_model"] is True
     assert found["explanation"] == queryset.explain()
     assert record.getMessage() == (
-        "directory.Company: 9 items were read for nothing so far, of 10 that were read; the query reads the whole of "
+        "directory.Company: discarded 9 of 10 items read so far; the query reads the whole of "
         f"directory.Company\n{queryset.explain()}"
     )
 
@@ -192,7 +192,7 @@ def test_one_queryset_may_be_allowed_less() -> None:
 @pytest.mark.parametrize("number", [0, -1, True, "9", None, 1.5])
 def test_what_is_no_number_of_items_is_refused(number: Any) -> None:
     """At once, and by name."""
-    with pytest.raises(InvalidValue, match=r"allow_reads\(\) takes the most items"):
+    with pytest.raises(InvalidValue, match=r"allow_reads\(\) takes the maximum number of discarded items"):
         Company.objects.allow_reads(number)
 
 
@@ -246,7 +246,7 @@ def five(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("five")
 def test_unset_limit_holds_in_tests() -> None:
-    with pytest.raises(TooManyReads, match="which under DEBUG and in tests is set by itself, allows 5"):
+    with pytest.raises(TooManyReads, match="which DEBUG and tests set automatically, allows 5"):
         list(public())
 
 

@@ -160,7 +160,7 @@ def test_a_list_of_keys_is_written_out_once(table: Table, monkeypatch: pytest.Mo
 
 def test_a_path_of_many_numbers_is_refused(table: Table) -> None:
     """Each number may be a key or a position: twenty of them would be a million places."""
-    with assert_requests(0), pytest.raises(NotSupported, match="can mean more than 64 places"):
+    with assert_requests(0), pytest.raises(NotSupported, match="can mean more than 64 paths"):
         list(Product.objects.filter(**{"data__a" + "__0" * 20: 1}).allow_scan())
 
 

@@ -80,7 +80,7 @@ def test_children_of_children_come_by_the_same_query() -> None:
         assert all(remark.about.estate is estate for lot in estate.lots.all() for remark in lot.remarks.all())
     assert found == {1: ["a", "b"], 2: ["a", "b"], 10: ["a", "b"]}
     text = Estate.objects.filter(pk="acme~~7").prefetch_related("lots__remarks").explain()
-    assert "the object is read together with its lots, lots__remarks" in text
+    assert "one Query reads the object and its lots, lots__remarks" in text
 
 
 def test_children_without_children_of_their_own_have_none() -> None:
@@ -164,7 +164,7 @@ def test_children_of_several_parents_are_a_query_for_each_partition() -> None:
 def test_explain_tells_what_is_read_by_itself() -> None:
     """Beside the one Query for the others."""
     text = Estate.objects.filter(pk="acme~~7").prefetch_related("lots", "letters").explain()
-    assert "the object is read together with its lots" in text
+    assert "one Query reads the object and its lots" in text
     assert "prefetch_related('letters'): by itself, a Query" in text
 
 

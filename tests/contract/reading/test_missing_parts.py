@@ -1,4 +1,4 @@
-"""Keys that hold objects without a value too: where a template says so, they stand in front of all others or after."""
+"""Keys that also contain objects without a value: a template places them before or after all others."""
 
 from __future__ import annotations
 

@@ -419,7 +419,10 @@ def test_a_budget_of_merged_partitions(order: str) -> None:
 def test_a_budget_that_cannot_make_a_page_is_refused() -> None:
     """Merged partitions are all read before the first object is known; the message says how many that takes."""
     queryset = Order.objects.filter(customer__in=["x", "y", "z"]).order_by("number")
-    with assert_requests(0), pytest.raises(InvalidValue, match=r"max_requests=2: 3 partitions .* at least 3 requests"):
+    with (
+        assert_requests(0),
+        pytest.raises(InvalidValue, match=r"max_requests=2: .* 3 partitions in parallel, .* at least 3 requests"),
+    ):
         queryset.page(2, max_requests=2)
     union = Entry.objects.filter(Q(title__startswith="3") | Q(title__range=("5", "7"))).order_by("title")
     with assert_requests(0), pytest.raises(NotSupported, match="max_requests is not supported if several keys"):
@@ -542,7 +545,7 @@ def test_a_cursor_of_another_query_is_refused_before_anything_is_sent() -> None:
         (Company.objects.all(), text.replace(text[3], "A" if text[3] != "A" else "B", 1)),
         (Company.objects.all(), "2"),
     ):
-        with assert_requests(0), pytest.raises(InvalidCursor, match="Begin again without a cursor"):
+        with assert_requests(0), pytest.raises(InvalidCursor, match="Start again without a cursor"):
             queryset.page(2, cursor)
     assert names(Company.objects.page(2, "")) == "AB"
 
@@ -563,14 +566,14 @@ def test_a_set_is_asked_for_in_one_order(wrap: Callable[[Q], Q]) -> None:
 @pytest.mark.parametrize("size", [0, -1, 1001, 2.0, "20", True, None])
 def test_a_size_that_is_none_is_refused(size: Any) -> None:
     """A page has from 1 to 1000 objects."""
-    with assert_requests(0), pytest.raises(InvalidValue, match="size is a whole number, from 1 to 1000"):
+    with assert_requests(0), pytest.raises(InvalidValue, match="size must be an integer, from 1 to 1000"):
         Company.objects.page(size)
 
 
 @pytest.mark.parametrize("budget", [0, -1, 1.5, "3", True])
 def test_a_budget_that_is_none_is_refused(budget: Any) -> None:
     """At least one request may be sent."""
-    with assert_requests(0), pytest.raises(InvalidValue, match="max_requests is a whole number, 1 or more"):
+    with assert_requests(0), pytest.raises(InvalidValue, match="max_requests must be an integer, 1 or more"):
         Company.objects.page(2, max_requests=budget)
 
 
@@ -597,7 +600,7 @@ def test_what_is_put_in_order_in_memory_has_no_pages() -> None:
 )
 def test_what_is_computed_has_no_pages(queryset: Callable[[], Any]) -> None:
     """Groups, distinct rows and dates are known once every match is read."""
-    with assert_requests(0), pytest.raises(NotSupported, match="is not supported where results are computed"):
+    with assert_requests(0), pytest.raises(NotSupported, match="is not supported for computed results"):
         queryset().page(2)
 
 

@@ -131,7 +131,7 @@ def test_a_wrong_cursor_is_not_found_and_logged(client: Client, caplog: pytest.L
             assert client.get(f"/companies/{address}").status_code == 404
         logged = [record.getMessage() for record in caplog.records if record.name == "django.security.InvalidCursor"]
         assert len(logged) == 1
-        assert logged[0].endswith("Begin again without a cursor.")
+        assert logged[0].endswith("Start again without a cursor.")
 
 
 def test_a_wrong_cursor_elsewhere_is_a_bad_request(client: Client) -> None:

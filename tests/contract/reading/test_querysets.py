@@ -247,13 +247,13 @@ def test_the_refusal_names_every_key_and_the_ways_out() -> None:
         "catalog.Order: no key supports filter(status='open').\n"
         "  primary 'CUSTOMER#{customer}' / 'ORDER#{number}': customer is not given.\n"
         "  by_time (gs1) 'ORDER' / '{placed_at}#{customer}#{number}': items without placed_at are not in it, "
-        "and the query does not leave them out; placed_at__isnull=False does.\n"
+        "and the query does not exclude them; placed_at__isnull=False does.\n"
         "  by_coupon (gs2) 'COUPON#{coupon}' / '{customer}#{number}': coupon is not given.\n"
         "To fix this, do one of the following:\n"
         "  - filter by one of the keys above\n"
         '  - add a key to Order.Keys: by_status = models.IndexKey("gs3", "ORDER", "{status}#{customer}#{number}")\n'
-        "    Items that are stored already are in it after: manage.py makemigrations and migrate in an app "
-        "with migrations, manage.py dynamo_rebuild catalog.Order in any other\n"
+        "    To add stored items to it, run manage.py makemigrations and migrate in an app "
+        "with migrations, or manage.py dynamo_rebuild catalog.Order in another app\n"
         "  - call .allow_scan() to read, and pay for, every item of the table"
     )
 
@@ -273,12 +273,16 @@ def test_the_refusal_names_every_key_and_the_ways_out() -> None:
         (lambda: list(Person.objects.filter(company__name="x")), NotSupported, "DynamoDB has no joins"),
         (lambda: list(Person.objects.order_by("?")), NotSupported, "allow_in_memory"),
         (lambda: list(Person.objects.filter(Q(name="x") ^ Q(name="y"))), NotSupported, "XOR"),
-        (lambda: list(Company.objects.filter(name=F("created_at"))), NotSupported, "They are not stored alike"),
-        (lambda: list(Company.objects.filter(created_at__hour=2)), NotSupported, "keep the hour in an attribute"),
+        (lambda: list(Company.objects.filter(name=F("created_at"))), NotSupported, "Their stored types differ"),
+        (
+            lambda: list(Company.objects.filter(created_at__hour=2)),
+            NotSupported,
+            "keep the hour in a separate attribute",
+        ),
         (lambda: Person.objects.select_related("text"), UnknownField, "has no reference 'text'. It has company"),
         (lambda: Person.objects.select_related("company__x"), UnknownField, "directory.Company has no reference 'x'"),
-        (lambda: Company.objects.select_related("people"), UnknownField, "prefetch_related('people') reads several"),
-        (lambda: Company.objects.select_related("person_set"), UnknownField, "prefetch_related('person_set') reads"),
+        (lambda: Company.objects.select_related("people"), UnknownField, "prefetch_related('people') fetches several"),
+        (lambda: Company.objects.select_related("person_set"), UnknownField, "prefetch_related('person_set') fetches"),
         (lambda: Company.objects.using("nope"), NotSupported, "directory.Company.Meta.table"),
         (lambda: Order.objects.allow_scan().filter(status="x").last(), NotSupported, "a scan has no order"),
         (lambda: Order.objects.filter(total__in=5), InvalidValue, "total__in takes a list of values, not 5"),
@@ -312,7 +316,9 @@ def test_an_order_that_no_key_has_is_better_left_out() -> None:
         Person.objects.filter(company="c1").order_by("role").first()
     said = str(raised.value)
     assert "remove the order (.order_by() without names), so that primary supports it" in said
-    assert "call .allow_in_memory(limit=1000): primary supports it, and up to 1000 matches are sorted in memory" in said
+    assert (
+        "call .allow_in_memory(limit=1000): primary supports it, and the app sorts up to 1000 matches in memory" in said
+    )
     assert "allow_scan" not in said
 
 

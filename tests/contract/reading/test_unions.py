@@ -143,9 +143,9 @@ def test_the_explanation_shows_every_part(companies: list[Company]) -> None:
 REFUSALS = [
     (lambda: Company.objects.all()[:2] | Company.objects.all(), "sliced"),
     (lambda: Company.objects.all().union(Company.objects.all()[:2]), "sliced"),
-    (lambda: Company.objects.all().union(Person.objects.all()), "one model"),
+    (lambda: Company.objects.all().union(Person.objects.all()), "only querysets of"),
     (lambda: Company.objects.all().union(Company.deleted_objects.all()), "different kinds"),
-    (lambda: Company.objects.union(Company.objects.all(), all=True), "comes once"),
+    (lambda: Company.objects.union(Company.objects.all(), all=True), "each object once"),
 ]
 
 

@@ -61,7 +61,7 @@ def test_a_restoration_between_two_transactions_of_a_deletion_ends_it(table: Tab
     before = items(table)
     with (
         before_write(number, lambda: another().restore()),
-        pytest.raises(StaleObject, match="it was restored while it was deleted"),
+        pytest.raises(StaleObject, match="another process restored it during the deletion"),
     ):
         made.delete()
     assert not made.is_deleted

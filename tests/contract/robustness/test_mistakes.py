@@ -55,8 +55,8 @@ def test_a_part_of_a_key_is_no_pk() -> None:
     with assert_requests(0), pytest.raises(Person.DoesNotExist) as caught:
         Person.objects.get(pk="person-1")
     assert str(caught.value) == (
-        "No directory.Person matches pk='person-1'. A pk of it is made of company_id and person_id: filter by these, "
-        "or take the pk of an object."
+        "No directory.Person matches pk='person-1'. Its pk consists of company_id and person_id: filter by these, "
+        "or pass the pk of an object."
     )
 
 
@@ -119,6 +119,6 @@ def test_a_move_to_what_is_no_attribute_is_reported_with_those_there_are() -> No
 
 
 def test_a_place_in_a_set_is_refused_with_the_way_to_add_to_it() -> None:
-    way_out = r"only maps and lists have places inside: write update\(words=models\.AddToSet\(\{\.\.\.\}\)\)"
+    way_out = r"only maps and lists have elements: write update\(words=models\.AddToSet\(\{\.\.\.\}\)\)"
     with assert_requests(0), pytest.raises(UnknownField, match=way_out):
         Sample.objects.filter(pk="s").update(words__add={"x"})

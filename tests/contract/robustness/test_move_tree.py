@@ -171,7 +171,7 @@ def test_a_block_that_is_too_small_for_it_is_refused(table: Table) -> None:
     for number in range(100):
         Guest.objects.create(club_id="c", guest_id=str(number))
     before = items(table)
-    with pytest.raises(NotSupported, match=r"more than the 100 actions.*outside of one"), transactions.atomic():
+    with pytest.raises(NotSupported, match=r"more than the 100 actions.*outside the block"), transactions.atomic():
         Club.objects.get(pk="c").move_tree(club_id="d")
     assert items(table) == before
 

@@ -114,7 +114,7 @@ def test_a_move_says_that_it_computes_nothing() -> None:
     """The change that was asked for stays asked for."""
     stock = Stock.objects.create(code="s", qty=1)
     stock.qty = F("qty") + 1
-    with assert_requests(0), pytest.raises(InvalidValue, match=r"move\(\) puts a new item, for which it is not comp"):
+    with assert_requests(0), pytest.raises(InvalidValue, match=r"move\(\) writes a new item and cannot compute"):
         stock.move(code="t")
     stock.save()
     assert (stock.pk, stock.qty) == ("s", 2)

@@ -158,7 +158,7 @@ def test_a_whole_firm_is_one_query() -> None:
 def test_explain_tells_the_one_query_of_a_whole_firm() -> None:
     """What ``explain()`` says beforehand is the Query that is sent then, not the GetItem of the firm alone."""
     text = Firm.objects.filter(pk="id1").prefetch_related("staff", "sites").explain()
-    assert "the object is read together with its staff, sites" in text
+    assert "one Query reads the object and its staff, sites" in text
     assert "sends     Query" in text
     assert "GetItem" not in text
 

@@ -237,5 +237,5 @@ def test_nested_values_are_filtered_by_and_no_key_can_be_made_of_them(product: A
 
 def test_who_made_it_never_changes(book: Any) -> None:
     book.created_by_id = "somebody"
-    with pytest.raises(NotSupported, match="is set when an object is created and cannot change"):
+    with pytest.raises(NotSupported, match="gets its value at creation and cannot change"):
         book.save()

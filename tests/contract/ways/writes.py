@@ -234,7 +234,7 @@ ROWS: dict[str, Row] = {
     ),
     # keys
     "part of the key, updated": instead(
-        updated("Customer", "c4", customer_id="c7"), "move() changes it", renamed, renamed
+        updated("Customer", "c4", customer_id="c7"), "Call move() on each object instead", renamed, renamed
     ),
     "part of the key, saved": instead(
         lambda shop: saved(shop, "Customer", "c4", customer_id="c7"), "move(customer_id=...) does", renamed, renamed
@@ -253,7 +253,7 @@ ROWS: dict[str, Row] = {
             update_fields=["name"],
             unique_fields=["pk"],
         ),
-        "Leave in_transactions out",
+        "Omit in_transactions",
         lambda shop: upsert(shop),
         lambda shop: upsert(shop, unique_fields=["customer_id"]),
     ),
@@ -275,5 +275,5 @@ ROWS: dict[str, Row] = {
         in_block(lambda shop: close(shop), lambda shop: status(shop)), "read after the block", outside
     ),
     "saved twice": instead(twice_in_block, "before its one save()", once),
-    "edges in a block": instead(tagged_in_block, "objects themselves", edge_created),
+    "edges in a block": instead(tagged_in_block, "objects instead", edge_created),
 }

@@ -172,7 +172,9 @@ def test_an_update_that_others_always_overtake_ends(paused: list[int]) -> None:
         model.objects.create(letter_id="1")
         with others_first(model, save.ATTEMPTS), pytest.raises(StaleObject, match="by another process") as raised:
             model.objects.filter(pk="1").update(number=F("number") + 1)
-        assert raised.value.__notes__ == ["It was read and written 20 times, and others were faster each time."]
+        assert raised.value.__notes__ == [
+            "The app read and wrote it 20 times, but another process changed it first each time."
+        ]
         assert model.objects.get(pk="1").number == 200
         assert len(paused) == 18
 

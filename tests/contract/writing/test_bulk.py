@@ -231,10 +231,8 @@ def test_every_object_is_accounted_for(number: int) -> None:
     assert [obj.pk for obj in given if not obj._state.adding] == [*error.written]
     assert number - 1 <= len(error.written) <= number + 7
     assert isinstance(error.__cause__, RequestFailed)
-    assert f"bulk_create() has written {len(error.written)} of 40 catalog.Sample objects and then failed at" in str(
-        error
-    )
-    untried = f"{len(error.not_tried)} were not tried." if error.not_tried else "What is written stays."
+    assert f"bulk_create() wrote {len(error.written)} of 40 catalog.Sample objects, then failed at" in str(error)
+    untried = f"It did not try {len(error.not_tried)} objects." if error.not_tried else "Written objects are kept."
     assert str(error).endswith(untried)
 
 
@@ -267,7 +265,7 @@ def test_a_page_that_cannot_be_read_is_told_with_what_is_written() -> None:
         if seen.count("Query") == 2 and operation == "Query":
             raise refusal(operation, "InternalServerError")
 
-    with intercept(interceptor), pytest.raises(BulkError, match="the rest could not be read: ") as raised:
+    with intercept(interceptor), pytest.raises(BulkError, match="the app could not read the rest: ") as raised:
         Order.objects.filter(customer="c").update(coupon="c")
     assert (len(raised.value.written), raised.value.failed) == (Order.objects.filter(coupon="c").count(), {})
     assert 0 < len(raised.value.written) < 25

@@ -394,14 +394,13 @@ def test_a_batch_that_is_refused_is_told_as_a_whole() -> None:
         ({"ignore_conflicts": True, "update_conflicts": True}, ValueError, "mutually exclusive"),
         ({"update_fields": ["name"]}, ValueError, "update_fields and unique_fields require update_conflicts=True"),
         ({"unique_fields": ["pk"]}, ValueError, "update_fields and unique_fields require update_conflicts=True"),
-        ({"update_conflicts": True, "update_fields": []}, ValueError, "update_fields names nothing"),
+        ({"update_conflicts": True, "update_fields": []}, ValueError, "update_fields is empty"),
         ({"update_conflicts": True, "update_fields": ["nonsense"]}, ValueError, "nonsense"),
         ({"update_conflicts": True, "update_fields": ["pk"]}, ValueError, "pk"),
         (
             {"update_conflicts": True, "unique_fields": ["name"]},
             NotSupported,
-            "bulk_create(unique_fields=['name']): directory.Company objects are identified by their primary key, "
-            "company_id.",
+            "bulk_create(unique_fields=['name']): the primary key, company_id, identifies",
         ),
     ],
 )

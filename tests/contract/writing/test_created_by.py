@@ -107,9 +107,9 @@ def test_it_never_changes(user: Any) -> None:
         message.save()
     assert authors() == {"Ho": user.pk}
     message.created_by_id = "another"
-    with pytest.raises(NotSupported, match="created_by_id is set when an object is created and cannot change"):
+    with pytest.raises(NotSupported, match="created_by_id gets its value at creation and cannot change"):
         message.save()
-    with pytest.raises(NotSupported, match="created_by is set when an object is created and cannot change"):
+    with pytest.raises(NotSupported, match="created_by gets its value at creation and cannot change"):
         ChatMessage.objects.filter(pk=message.pk).update(created_by="another")
     assert authors() == {"Ho": user.pk}
 

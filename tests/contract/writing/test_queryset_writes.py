@@ -101,7 +101,7 @@ def test_values_do_not_keep_update_from_writing() -> None:
         ({"company": "x"}, NotSupported, "directory.Person.company is part of the primary key"),
         ({"name": 5}, InvalidValue, "directory.Person: name takes text (str), not int 5"),
         ({"name": None}, InvalidValue, "directory.Person: name is missing"),
-        ({"name": Lower("role")}, NotSupported, "directory.Person.name cannot be set to Lower(F(role)): DynamoDB adds"),
+        ({"name": Lower("role")}, NotSupported, "Cannot set directory.Person.name to Lower(F(role)): DynamoDB adds"),
     ],
 )
 @pytest.mark.parametrize("person", ["anna", "nobody"])
@@ -116,7 +116,7 @@ def test_a_wrong_update_is_refused_before_anything_is_sent(
 
 def test_an_object_of_another_model_is_no_reference() -> None:
     """A reference takes objects of its own model only."""
-    with assert_requests(0), pytest.raises(InvalidValue, match=r"catalog.Note.board cannot be set to"):
+    with assert_requests(0), pytest.raises(InvalidValue, match=r"Cannot set catalog.Note.board to"):
         Note.objects.filter(pk="n").update(board=Company(name="x"))
 
 
@@ -200,7 +200,7 @@ def test_a_failure_midway_says_what_is_written(write: Callable[[], Any], operati
     assert (error.written, [*error.failed]) == (("s1", "s3"), ["s2"])
     assert error.__cause__ is error.failed["s2"]
     assert isinstance(error.__cause__, RequestFailed)
-    assert f"{verb}() has written 2 catalog.Sample objects and then failed at pk 's2': " in str(error)
+    assert f"{verb}() wrote 2 catalog.Sample objects, then failed at pk 's2': " in str(error)
 
 
 def test_a_failure_before_anything_is_written_is_itself(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,7 +266,7 @@ def test_restore_reports_what_it_could_not_do() -> None:
     for number in (1, 2):
         Member.objects.create(member_id=f"m{number}", email=f"{number}@example.org").delete()
     Member.objects.create(member_id="m3", email="2@example.org")
-    with pytest.raises(BulkError, match=r"restore\(\) has written 1 catalog.Member objects") as raised:
+    with pytest.raises(BulkError, match=r"restore\(\) wrote 1 catalog.Member objects") as raised:
         Member.deleted_objects.all().restore()
     assert (raised.value.written, [*raised.value.failed]) == (("m1",), ["m2"])
     assert isinstance(raised.value, IntegrityError)

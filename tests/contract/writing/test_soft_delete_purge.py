@@ -51,7 +51,7 @@ def test_what_is_past_its_time_is_not_shown() -> None:
         assert Draft.deleted_objects.count() == Draft.all_objects.filter(pk="d").count() == 1
     with moved_time(timedelta(days=30.1)):
         assert Draft.deleted_objects.count() == Draft.all_objects.filter(pk="d").count() == 0
-        with pytest.raises(Draft.DoesNotExist, match=r"is past the time until which the trash keeps it"):
+        with pytest.raises(Draft.DoesNotExist, match=r"has expired: its time in the trash is over"):
             draft.restore()
 
 

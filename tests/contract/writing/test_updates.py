@@ -197,7 +197,7 @@ def test_attributes_of_other_writers_are_kept(table: Table) -> None:
 
 def test_force_update_of_a_missing_object_raises() -> None:
     """``force_update`` never creates."""
-    with pytest.raises(StaleObject, match="'c9' does not exist in the table"):
+    with pytest.raises(StaleObject, match="'c9': it does not exist in the table"):
         Company(company_id="c9", name="x").save(force_update=True)
 
 

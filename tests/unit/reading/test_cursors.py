@@ -121,8 +121,8 @@ def test_a_forged_cursor_is_refused(name: str, forge: Callable[[str], Any]) -> N
     text = encode(CURSOR, PEOPLE)
     assert decode(text, PEOPLE) == CURSOR
     said = reason(forge(text))
-    assert "is no cursor of this site" in said
-    assert said.endswith("Begin again without a cursor.")
+    assert "is not a cursor of this site" in said
+    assert said.endswith("Start again without a cursor.")
     assert len(said) < 200
 
 
@@ -138,7 +138,7 @@ def test_a_former_secret_still_opens_cursors() -> None:
         assert decode(old, PEOPLE) == CURSOR
         assert encode(CURSOR, PEOPLE) == made_with("new", CURSOR) != old
     with override_settings(SECRET_KEY="new", SECRET_KEY_FALLBACKS=["older"]):
-        assert "no cursor of this site" in reason(old)
+        assert "not a cursor of this site" in reason(old)
 
 
 OTHERS: list[tuple[str, Plan]] = [
@@ -161,7 +161,7 @@ def test_a_cursor_of_another_query_is_refused(name: str, other: Plan) -> None:
     """Whatever was asked differently, it is the query that the message names."""
     said = reason(encode(CURSOR, other))
     assert said.startswith("This cursor of directory.Person belongs to a different query.")
-    assert said.endswith("Begin again without a cursor.")
+    assert said.endswith("Start again without a cursor.")
     assert decode(encode(CURSOR, other), other) == CURSOR
 
 
@@ -192,8 +192,8 @@ def test_a_cursor_from_before_a_change_of_keys_is_refused(name: str, changed: Pl
     text = encode(CURSOR, events())
     assert decode(text, events()) == CURSOR
     assert reason(text, changed) == (
-        "The keys that directory.Event is read by have changed since this cursor was made. "
-        "Begin again without a cursor."
+        "The keys of directory.Event for this query have changed since the cursor was created. "
+        "Start again without a cursor."
     )
 
 
@@ -231,7 +231,7 @@ def test_every_kind_of_plan_has_cursors(query: Any) -> None:
 def test_the_salt_is_our_own() -> None:
     """A signature that Django makes for somebody else opens nothing."""
     data = json.dumps(["directory.Person"])
-    assert "no cursor of this site" in reason(signing.dumps(data, salt=SALT))
+    assert "not a cursor of this site" in reason(signing.dumps(data, salt=SALT))
 
 
 # the parts of a range from a position on

@@ -192,7 +192,7 @@ def test_the_copy_that_says_most_is_compared() -> None:
         ("iexact", "add name_folded = models.CanonicalAttribute(source='name'), which it compares then, or put {name"),
         ("icontains", "add name_folded = models.CanonicalAttribute(source='name'), which it compares then."),
         ("istartswith", "add name_folded = models.CanonicalAttribute(source='name'), which it compares then."),
-        ("iendswith", "keep the folded text reversed"),
+        ("iendswith", "keep the folded string reversed"),
     ],
 )
 def test_without_a_copy_a_lookup_is_refused(lookup: str, message: str) -> None:
