@@ -7,11 +7,14 @@ transaction, serves the list of a group's members. This module must not depend o
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from functools import cached_property, partial
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 from django.apps import apps
 from django.db.models import Model as DjangoModel
+from django.db.models import Q
+from django.db.models.fields.related import lazy_related_operation
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import models
@@ -19,6 +22,7 @@ from dynamo_single.auth.membership import GroupsManager, MembershipManager, Memb
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported, UnexpectedItem, UnreadableItem
 from dynamo_single.keys import canonical
 from dynamo_single.orm.effects.base import CallerConditions
+from dynamo_single.orm.model.many_to_many import KeptManyToMany
 from dynamo_single.orm.query.many_to_many import End
 from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.schema.keys.values import shown
@@ -37,6 +41,8 @@ class Related:
     #: The membership's reference to the objects that the manager returns.
     gives: str
     manager: type[MembershipManager]
+    #: The class that a project declares.
+    declared_as: str
 
     def __init__(self, through: str | type[DjangoModel]) -> None:
         self._through = through
@@ -61,7 +67,7 @@ class Related:
             return apps.get_model(label or self.owner._meta.app_label, name)
         except LookupError as error:
             raise ConfigurationError(
-                f"{self.owner._meta.label}.{self.name} = {type(self).__name__}({self._through!r}): there is no such "
+                f"{self.owner._meta.label}.{self.name} = {self.declared_as}({self._through!r}): there is no such "
                 "model. Declare it, derived from dynamo_single.auth.AbstractMembership."
             ) from error
 
@@ -76,10 +82,6 @@ class Related:
         """The model of the objects that the manager returns."""
         return self.end.model
 
-    def way_out(self, path: str) -> str:
-        """Return the alternative to a ``filter()`` by the relation."""
-        raise NotImplementedError
-
     @cached_property
     def _manager_class(self) -> Any:
         base: Any = type(self.model._default_manager)
@@ -89,20 +91,12 @@ class Related:
         return found
 
 
-class Groups(Related):
-    """Declare ``groups = Groups("Membership")`` on a user model, for a manager ``user.groups`` of the user's groups.
-
-    Reading the groups sends one strongly consistent request, or none for a user without groups. ``add``, ``remove``,
-    ``set`` and ``clear`` send one transaction each, for any number of groups.
-    """
+class GroupsDescriptor(Related):
+    """``user.groups`` as a manager of the user's groups."""
 
     gives = "group"
     manager = GroupsManager
-
-    def way_out(self, path: str) -> str:
-        """Return the alternative: read the members of a group from the group."""
-        members = next((name for name, each in vars(self.model).items() if isinstance(each, Members)), "user_set")
-        return f"no query goes through groups. group.{members} gives a group's members, for .filter(...) too"
+    declared_as = "Groups"
 
 
 class Members(Related):
@@ -115,11 +109,96 @@ class Members(Related):
 
     gives = "user"
     manager = MembersManager
+    declared_as = "Members"
 
     def way_out(self, path: str) -> str:
-        """Return the alternative: read the groups of a user from the user."""
-        groups = next((name for name, each in vars(self.model).items() if isinstance(each, Groups)), "groups")
-        return f"no query goes through memberships. user.{groups} gives the groups of a user"
+        """Return the alternative to a ``filter()`` by the name of the manager."""
+        rest = path and f"__{path}"
+        return f"a filter names the relation 'user': filter(user{rest}=...), as in Django"
+
+
+class Groups(KeptManyToMany):
+    """Declare ``groups = Groups("Membership")`` on a user model, for a manager ``user.groups`` of the user's groups.
+
+    To forms, filters, fixtures and the admin it is a ``ManyToManyField``. Reading the groups sends one strongly
+    consistent request, or none for a user without groups. ``add``, ``remove``, ``set`` and ``clear`` send one
+    transaction each, for any number of groups.
+    """
+
+    kept_in = "group_ids"
+
+    def __init__(self, through: str | type[DjangoModel]) -> None:
+        super().__init__(
+            # The membership refers to the groups, and replaces this name when it is known.
+            "auth.Group",
+            verbose_name=_("groups"),
+            blank=True,
+            help_text=_(
+                "The groups this user belongs to. A user will get all permissions granted to each of their groups."
+            ),
+        )
+        self._through = through
+
+    def deconstruct(self) -> tuple[str, str, list[Any], dict[str, Any]]:
+        """Return what a copy is made of."""
+        return self.name, f"{type(self).__module__}.{type(self).__qualname__}", [self._through], {}
+
+    def contribute_to_class(self, cls: Any, name: str, **kwargs: object) -> None:  # type: ignore[override]  # as ManyToMany
+        """Contribute the manager now, and the field when the memberships and the groups are known."""
+        if cls._meta.abstract:
+            super().contribute_to_class(cls, name, **kwargs)
+            return
+        self.set_attributes_from_name(name)
+        self._manager = GroupsDescriptor(self._through)
+        self._manager.__set_name__(cls, name)
+        setattr(cls, name, self._manager)
+        lazy_related_operation(self._take_memberships, cls, self._through)
+
+    def _take_memberships(self, cls: Any, through: Any) -> None:
+        relation: Any = self.remote_field
+        relation.through, relation.through_fields = through, ("user", "group")
+        # Forms, the admin and serializers check this before they write the relation.
+        through._meta.auto_created = cls
+        group = through._meta.get_field("group").remote_field.model
+        lazy_related_operation(self._take_groups, through, group, owner=cls)
+
+    def _take_groups(self, through: Any, group: Any, owner: Any) -> None:
+        relation: Any = self.remote_field
+        relation.model = group
+        members = next((name for name in dir(group) if isinstance(vars(group).get(name), Members)), None)
+        relation.related_name, relation.related_query_name = members or "+", members and "user"
+        # A fixture names the groups, by natural keys if it is asked to.
+        owner._meta.get_field(self.kept_in).serialize = False
+        self.connect(owner, self.name)
+
+    def descriptor(self) -> Any:
+        """Return the descriptor that the class has had from its declaration."""
+        return self._manager
+
+    def value_from_object(self, obj: Any) -> Any:
+        """Return the ``pk`` of each group, with which a form begins. Sends no request, unlike Django's."""
+        return sorted(obj.group_ids or ())
+
+    def keys_of(self, objs: Iterable[Any]) -> set[str]:
+        """Return the ``pk`` of each group."""
+        return {str(getattr(each, "pk", each)) for each in objs}
+
+    def keys_by(self, condition: Q) -> list[str] | None:
+        """Return the keys that a condition on the ``pk`` names."""
+        (child,) = condition.children if len(condition.children) == 1 else (None,)
+        if condition.negated or not isinstance(child, tuple):
+            return None
+        name, value = child
+        identity = self.remote_field.model._meta.pk.name
+        own, _, lookup = name.partition("__")
+        if own not in ("pk", identity) or lookup not in ("", "exact", "in") or hasattr(value, "_asked"):
+            return None
+        return sorted(self.keys_of(value if lookup == "in" else [value]))
+
+    def holders(self, keys: list[str]) -> Any:
+        """Return the users of the memberships, which lag behind the users' items."""
+        through: Any = self.remote_field.through
+        return through._default_manager.filter(group__in=keys).values_list("user_id", flat=True)
 
 
 class ByUnique(models.Manager[M]):

@@ -9,8 +9,7 @@ querysets need a ``CanonicalAttribute`` for that. This module must not know perm
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from django.db.models import Q
@@ -18,17 +17,12 @@ from django.db.models.expressions import Col
 from django.db.models.sql.where import WhereNode
 from msgspec.structs import replace
 
-from dynamo_single.exceptions import DynamoSingleError, InvalidValue, NotSupported, StaleObject
-from dynamo_single.orm.effects.write import is_gone
-from dynamo_single.orm.query.many_to_many import RelatedManager
+from dynamo_single.auth.kept_keys import HoldersManager, KeptManager, KeysManager
+from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.query.queryset import QuerySet
-from dynamo_single.orm.requests.atomic_block import Block, current
 from dynamo_single.orm.results.state import Asked
 from dynamo_single.orm.schema import secrecy
-from dynamo_single.orm.schema.keys.values import shown
-from dynamo_single.orm.schema.types import Defaults, DynamoModel
-from dynamo_single.orm.write import batch_transactions
-from dynamo_single.table.flow import call_method, pause, run
+from dynamo_single.table.flow import call_method, run
 
 if TYPE_CHECKING:
     _QuerySet = QuerySet[Any]
@@ -96,69 +90,31 @@ def _replaced(query: Any, where: Any, groups: list[Any]) -> WhereNode:
 
 #: The most groups of one user: one BatchGetItem reads all of them, and one transaction writes them with the user.
 MAX_GROUPS = 90
-#: How often a change of a user's groups is retried after a concurrent change.
-ATTEMPTS = 8
-#: Converts the current groups of a user to the new ones.
-Change = Callable[[set[str]], set[str]]
 
 
-async def change_groups(user: Any, change: Change) -> None:
-    """Change a user's groups: one transaction, after a GetItem if the object is outdated or already matches."""
-    is_fresh = False
-    for attempt in range(ATTEMPTS):
-        held = set(user.group_ids or ())
-        wanted = change(held)
-        if wanted == held and is_fresh:
-            return
-        if wanted != held:
-            try:
-                await _save(user, held, wanted)
-            except StaleObject as error:
-                if is_gone(error) or attempt == ATTEMPTS - 1:
-                    raise
-                await pause(random.uniform(0, 0.02 * attempt))  # noqa: S311 - jitter is no secret
-            else:
-                return
-        await call_method(user, "refresh_from_db", fields=["group_ids"])
-        is_fresh = True
+class MembershipManager(KeptManager):
+    """The base of both managers. Memberships are derived from users."""
 
-
-async def _save(user: Any, held: set[str], wanted: set[str]) -> None:
-    if len(wanted) > MAX_GROUPS and len(wanted) > len(held):
-        raise InvalidValue(
-            f"{secrecy.named(type(user), user.pk)} would be in {len(wanted)} groups; a user can be in {MAX_GROUPS}. "
-            "Nothing was written. Give several groups' permissions to one group."
-        )
-    user.group_ids = wanted
-    try:
-        await call_method(user, "save", update_fields=["group_ids"])
-    except DynamoSingleError:
-        user.group_ids = held
-        raise
-
-
-class MembershipManager(RelatedManager):
-    """The base of both managers. Memberships are derived from users and have no additional attributes."""
-
+    kept_in = "group_ids"
     #: The queryset class that is mixed into the class of the default manager.
     narrowing: type
 
-    async def _check(self, through_defaults: Defaults = None, *, adds: bool = False) -> None:
-        if through_defaults:
-            raise NotSupported("through_defaults: a membership has no attributes of its own.")
-        self._check_stored(self.instance)
-
-    def _check_stored(self, obj: Any) -> None:
-        if obj._stored is None:
-            raise ValueError(f"{shown(obj)} is not stored: save it before {self.end.name} is changed.")
+    def _check_set(self, obj: Any, held: set[str], wanted: set[str]) -> None:
+        if len(wanted) > MAX_GROUPS and len(wanted) > len(held):
+            raise InvalidValue(
+                f"{secrecy.named(type(obj), obj.pk)} would be in {len(wanted)} groups; a user can be in {MAX_GROUPS}. "
+                "Nothing was written. Give several groups' permissions to one group."
+            )
 
     async def _find(self, keys: Sequence[Any], *, adds: bool) -> dict[Any, Any]:
-        """Read the objects: one request for each hundred."""
+        """Read the objects, unless a fixture names them: one request for each hundred."""
+        if self._raw:
+            return dict.fromkeys(keys)
         found: dict[Any, Any] = await call_method(self.model._default_manager, "in_bulk", keys)
         return found
 
 
-class GroupsManager(MembershipManager):
+class GroupsManager(MembershipManager, KeysManager):
     """The manager ``user.groups``."""
 
     narrowing = GroupsQuerySet
@@ -185,23 +141,6 @@ class GroupsManager(MembershipManager):
         pairs = [(pk, group_id) for pk, user in users.items() for group_id in sorted(user.group_ids or ())]
         queryset = querysets[0] if querysets else self.model._default_manager.all()
         return self._prefetch(pairs, _by_keys(queryset, {group_id for _, group_id in pairs}))
-
-    async def _set(self, wanted: Mapping[str, Any], clear: bool, through_defaults: Defaults) -> None:
-        """Set the groups of the user: one transaction."""
-        await self._change(lambda held: {*wanted})
-
-    async def _add(self, objs: Mapping[str, Any], through_defaults: Defaults = None) -> None:
-        await self._change(lambda held: held | objs.keys())
-
-    async def _remove(self, objs: Mapping[str, Any]) -> None:
-        await self._change(lambda held: held - objs.keys())
-
-    async def _clear(self) -> None:
-        await self._change(lambda held: set())
-
-    async def _change(self, change: Change) -> None:
-        self._prefetched.pop(self.end.name, None)
-        await change_groups(self.instance, change)
 
 
 class MembersAsked(Asked, frozen=True):
@@ -248,7 +187,7 @@ class MembersQuerySet(_QuerySet):
         return await narrowed._narrowed()
 
 
-class MembersManager(MembershipManager):
+class MembersManager(MembershipManager, HoldersManager):
     """The manager ``group.user_set``."""
 
     narrowing = MembersQuerySet
@@ -271,32 +210,6 @@ class MembersManager(MembershipManager):
         await self._clear()
 
     vars()["dissolved"].alters_data = True  # templates must not call it
-
-    async def _set(self, wanted: Mapping[str, Any], clear: bool, through_defaults: Defaults) -> None:
-        current = await self._current()
-        await self._remove({pk: user for pk, user in current.items() if pk not in wanted})
-        await self._add({pk: user for pk, user in wanted.items() if pk not in current})
-
-    async def _add(self, objs: Mapping[str, Any], through_defaults: Defaults = None) -> None:
-        await self._change("add", objs, lambda held: held | {self.instance.pk})
-
-    async def _remove(self, objs: Mapping[str, Any]) -> None:
-        await self._change("remove", objs, lambda held: held - {self.instance.pk})
-
-    async def _clear(self) -> None:
-        await self._remove(await self._current())
-
-    async def _current(self) -> dict[str, Any]:
-        return {user.pk: user for user in await self.get_queryset()._read()}
-
-    async def _change(self, verb: str, users: Mapping[str, Any], change: Change) -> None:
-        async def write(user: DynamoModel, pending: Block | None) -> dict[str, int]:
-            await change_groups(user, change)
-            return {user._meta.label: 1}
-
-        # Send the transactions sequentially: all of them write in the group's partition and would conflict.
-        job = batch_transactions.BulkWrite(verb, self.model, current(), len(users), is_parallel=False)
-        await job.write_each(users.values(), write)
 
 
 def _as_given(asked: Asked) -> dict[str, Any]:

@@ -21,7 +21,8 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import clock, models
-from dynamo_single.auth.groups import ByUnique, Groups
+from dynamo_single.auth.groups import ByUnique, GroupsDescriptor
+from dynamo_single.auth.user_permissions import UserPermissions
 from dynamo_single.exceptions import UniqueViolation
 from dynamo_single.orm.schema.types import DynamoModel, all_plain, awaited
 from dynamo_single.permission_fields import PermissionsAttribute
@@ -137,12 +138,13 @@ class PermissionsMixin(auth_models.PermissionsMixin, models.Model):
         help_text=_("Designates that this user has all permissions without explicitly assigning them."),
         attr_name="isSuperuser",
     )
-    permissions = PermissionsAttribute(_("user permissions"), help_text=_("Specific permissions for this user."))
+    #: The permissions as strings. They decide what the user may do.
+    permissions = PermissionsAttribute(_("user permissions"), editable=False)
+    user_permissions: Any = UserPermissions()
     #: The ``pk`` of each group. They decide which groups the user is in.
     group_ids = models.UnicodeSetAttribute(_("groups"), editable=False, attr_name="groups")
-    # The SQL relations with these names do not exist here.
+    # A subclass declares the groups of its users.
     groups: Any = None
-    user_permissions = None  # type: ignore[assignment]  # the stubs declare only the relation
 
     derived_from: ClassVar[tuple[str, ...]] = ("group_ids",)
 
@@ -151,7 +153,7 @@ class PermissionsMixin(auth_models.PermissionsMixin, models.Model):
 
     def derived_objects(self) -> Iterator[models.Model]:
         """Yield one membership for each group. A subclass with further derived objects must yield these too."""
-        if isinstance(type(self).groups, Groups):
+        if isinstance(type(self).groups, GroupsDescriptor):
             for group_id in sorted(self.group_ids or ()):
                 yield type(self).groups.through(user_id=self.pk, group_id=group_id)
 
@@ -196,7 +198,6 @@ class AbstractUser(AbstractBaseUser, PermissionsMixin, auth_models.AbstractUser)
     )
     date_joined = models.TimestampAttribute(_("date joined"), default=clock.now, attr_name="dateJoined")
     groups: Any = None
-    user_permissions = None  # type: ignore[assignment]  # see PermissionsMixin
 
     objects: ClassVar[UserManager[Any]] = UserManager()
 

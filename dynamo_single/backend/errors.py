@@ -50,9 +50,10 @@ def computed_refused(model: type[Model], action: str) -> NotSupported:
     """Return the error for a query of a model whose objects are computed, such as ``ContentType``."""
     label = model._meta.label
     if action in ("query", "aggregate over"):
+        instead = "user.user_permissions or permission.user_set" if label == "auth.Permission" else "them"
         return NotSupported(
             f"Cannot {action} {label} in this way: its objects are computed from the installed models, and are "
-            "filtered by their own fields and those of the content type. Read them, and use Python for the rest."
+            f"filtered by their own fields and those of the content type. Read {instead}, and use Python for the rest."
         )
     return NotSupported(
         f"Cannot {action} {label}: its objects are computed from the installed models. Nothing was written. Declare "

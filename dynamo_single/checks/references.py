@@ -142,7 +142,9 @@ def check_many_to_many(model: type[DynamoModel]) -> Iterator[Error]:
     relations: list[Any] = list(model._meta.local_many_to_many)
     for relation in relations:
         # E008 reports Django's own relations. Django's checks report edges that are not a model or have no references.
-        if hasattr(relation, "makes_edges") and not isinstance(relation.remote_field.through, str):
+        # The keys of a kept relation are no edges.
+        has_edges = hasattr(relation, "makes_edges") and not hasattr(relation, "kept_in")
+        if has_edges and not isinstance(relation.remote_field.through, str):
             for message, hint in _edge_problems(relation):
                 text = f"{relation.name}: {message}"
                 yield Error(text, hint=hint, obj=model, id="dynamo_single.E031")

@@ -61,6 +61,7 @@ DJANGO = {
     "AND": "django.db.models.sql.where.AND",
     "OR": "django.db.models.sql.where.OR",
     # many-to-many relations
+    "Apps": "django.apps.registry.Apps",
     "lazy_related_operation": "django.db.models.fields.related.lazy_related_operation(function, model, field=)",
     "ManyToManyField.m2m_field_name": "django.contrib.auth.models.User.groups.field.m2m_field_name",
     "ManyToManyField.m2m_reverse_field_name": "django.contrib.auth.models.User.groups.field.m2m_reverse_field_name",

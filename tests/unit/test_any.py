@@ -45,6 +45,10 @@ REASONS = {
     r"^(Related|RelatedManager|GroupsManager|MembersManager|End|EdgesManager|EdgesDescriptor|Children|InKeyOrder)\.": (
         "the objects, managers and querysets of a model that is known at run time only"
     ),
+    r"^(KeptManyToMany|Groups|UserPermissions|Kept|Keys|Holders|Granted\w*)(Manager|Descriptor)?\.": (
+        "the objects, managers and querysets of a model that is known at run time only"
+    ),
+    r"^\.(name_of|change_kept)": ("the objects, managers and querysets of a model that is known at run time only"),
     r"\((obj|instance|user|self|model_instance|near|pk): ": "an object of a model that is known at run time only",
     r"\((model|cls|base|owner|shape|app_config|apps): ": "a class that is known at run time only",
     r"\((modeladmin|model_admin|changelist|form|formsets?|form_class|inline|fieldsets|extra_context|options): ": (
@@ -80,7 +84,7 @@ REASONS = {
     r"^\.(atomic|identifier_label|(deleted_)?objects|save_options|deleted_with)\(-> ": (
         "several types, of which the caller knows which one it is given"
     ),
-    r"^(LazyModule|Extract|UserGroupsForm|CursorListMixin|LogEntry|LogEntryManager|CopiedAttribute|PynamoDBHooks)\.": (
+    r"^(LazyModule|Extract|UserChangeForm|CursorListMixin|LogEntry|LogEntryManager|CopiedAttribute|PynamoDBHooks)\.": (
         "a module, a form, a document or a library that is known at run time only"
     ),
     r": .*(Page|Paginator|ModelAdmin|Field|BaseModelForm)\[Any|Paginator\[Any\]\)$": (

@@ -62,6 +62,8 @@ def _references(model: Any, path: str) -> list[Any]:
             break
         if not field.is_relation or field.related_model is None:
             break
+        if hasattr(field, "kept_in") and not is_stored_in_dynamodb(field.related_model):
+            break  # names of permissions, which are values of the user
         found.append(field)
         model = field.related_model
     return found

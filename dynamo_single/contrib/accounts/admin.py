@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from django import forms
 from django.contrib import admin
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.admin.forms import AdminPasswordChangeForm as DjangoPasswordChangeForm
-from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.auth import admin as auth_admin
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from dynamo_single.admin import DynamoModelAdmin, FilteredSelect
+from dynamo_single.admin import DynamoModelAdmin
 from dynamo_single.contrib.accounts.conf import EMAIL, PHONE, USERNAME, account_settings
 from dynamo_single.contrib.accounts.forms import LoginForm, PasswordChangeForm, UserChangeForm, UserCreationForm
-from dynamo_single.contrib.accounts.logins.installed import model_of
-from dynamo_single.contrib.accounts.models import AbstractGroup, AbstractUser
+from dynamo_single.contrib.accounts.models import AbstractUser
 
 
 class AdminLoginForm(LoginForm, AdminAuthenticationForm):
@@ -40,30 +37,6 @@ class AdminPasswordChangeForm(PasswordChangeForm, DjangoPasswordChangeForm):
     """The password change form of the admin: ``admin.site.password_change_form = AdminPasswordChangeForm``."""
 
 
-class UserGroupsForm(UserChangeForm):
-    """A form that saves a user's attributes and groups together."""
-
-    groups = forms.ModelMultipleChoiceField(
-        label=_("Groups"),
-        queryset=model_of(AbstractGroup)._default_manager.all(),
-        required=False,
-        widget=FilteredSelect(_("groups")),
-        help_text=_(
-            "The groups this user belongs to. A user will get all permissions granted to each of their groups."
-        ),
-    )
-
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)
-        self.initial["groups"] = sorted(self.instance.group_ids or ())
-
-    def clean_groups(self) -> Any:
-        """Set the user's groups; ``save()`` also writes the memberships."""
-        groups = self.cleaned_data["groups"]
-        self.instance.group_ids = {group.pk for group in groups}
-        return groups
-
-
 class GroupAdmin(DynamoModelAdmin):
     """The admin pages of groups."""
 
@@ -75,12 +48,12 @@ class GroupAdmin(DynamoModelAdmin):
 class UserAdmin(DynamoModelAdmin, auth_admin.UserAdmin):  # type: ignore[type-arg]  # not generic at run time
     """The admin pages of users."""
 
-    form = UserGroupsForm
+    form = UserChangeForm
     add_form = UserCreationForm
     fieldsets = (
         (None, {"fields": ("username", "password")}),
         (_("Personal info"), {"fields": ("first_name", "last_name", "email")}),
-        (_("Permissions"), {"fields": ("is_active", "is_staff", "is_superuser", "groups", "permissions")}),
+        (_("Permissions"), {"fields": ("is_active", "is_staff", "is_superuser", "groups", "user_permissions")}),
         (_("Important dates"), {"fields": ("last_login", "date_joined")}),
     )
     add_fieldsets = (
@@ -89,7 +62,7 @@ class UserAdmin(DynamoModelAdmin, auth_admin.UserAdmin):  # type: ignore[type-ar
     list_display = ("username", "email", "first_name", "last_name", "is_staff")
     list_filter = ("is_staff", "is_superuser", "is_active")
     search_fields = ("username", "email")
-    filter_horizontal = ()
+    filter_horizontal = ("groups", "user_permissions")
     readonly_fields = ("last_login", "date_joined", "ways")
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
@@ -104,12 +77,6 @@ class UserAdmin(DynamoModelAdmin, auth_admin.UserAdmin):  # type: ignore[type-ar
         longer = (name, {**options, "fields": (*options["fields"], *more)})
         return [longer if each == self.fieldsets[1] else each for each in found]
 
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: object) -> Any:
-        """Return Django's form; if the page does not show the groups, the form does not change them."""
-        if obj is not None and "groups" not in flatten_fieldsets(self.get_fieldsets(request, obj)):
-            kwargs = {"form": UserChangeForm, **kwargs}
-        return super().get_form(request, obj, change=change, **kwargs)
-
     @admin.display(description=_("Login methods"))
     def ways(self, user: AbstractUser) -> str:
         """Return the kinds and identifiers of the user's login methods. Does not send a request."""
@@ -118,8 +85,3 @@ class UserAdmin(DynamoModelAdmin, auth_admin.UserAdmin):  # type: ignore[type-ar
             f"{each.kind.lower()} {each.identifier}{waits if each.confirmed is False else ''}" for each in user.ways
         )
         return ", ".join(shown)
-
-    @admin.display(description=_("Groups"))
-    def groups(self, user: Any) -> str:
-        """Return the names of the groups, for users with only the view permission."""
-        return ", ".join(sorted(group.name for group in user.groups.all()))

@@ -148,6 +148,9 @@ class ModelSerializer(serializers.ModelSerializer):  # type: ignore[misc]  # as 
     def create(self, validated_data: Any) -> Any:
         """Create an object with its many-to-many relations: one PutItem without relations, else one transaction."""
         relations = {each.name: each for each in self.Meta.model._meta.many_to_many if each.name in validated_data}
+        for name in [name for name, each in relations.items() if hasattr(each, "kept_in")]:
+            kept = relations.pop(name)
+            validated_data[kept.kept_in] = kept.keys_of(validated_data.pop(name))
         if not relations:
             return super().create(validated_data)
         values = {**validated_data}

@@ -155,8 +155,7 @@ class _Planner:
 
     @cached_property
     def _group_model(self) -> Any:
-        groups = next((each for _, each in _groups_of(self._user_model)), None)
-        return None if groups is None else groups.model
+        return next((each.related_model for each in _kept(self._user_model) if isinstance(each, Groups)), None)
 
     def _is_omitted(self, source: SourceTable) -> bool:
         """Return whether ``--map`` names a table, its relation or the omitted owner of its relation."""
@@ -177,7 +176,7 @@ class _Planner:
         """Add the tables of relations that are a ``ManyToMany`` in DynamoDB."""
         for source, model in [*targets.items()]:
             for each in model._meta.local_many_to_many:
-                edges = self._edges(source, each) if isinstance(each, ManyToMany) else None
+                edges = self._edges(source, each) if isinstance(each, ManyToMany) and each not in _kept(model) else None
                 if edges is not None and not self._is_omitted(edges):
                     targets.setdefault(edges, each.remote_field.through)
 
@@ -192,7 +191,7 @@ class _Planner:
         by_table = {each.table: each for each in self.tables}
         for source, model in targets.items():
             if self.is_introspected:
-                names = {name: _GROUPS for name, _ in _groups_of(model)}
+                names = {each.name: _GROUPS for each in _kept(model) if isinstance(each, Groups)}
                 names |= (
                     dict.fromkeys(["user_permissions", "permissions"], PERMISSIONS) if _permissions_of(model) else {}
                 )
@@ -307,7 +306,7 @@ class _Planner:
             ]
             return
         far = link.through.columns[link.far].refers
-        names = ["group_ids"] if any(name == link.name for name, _ in _groups_of(each.model)) else []
+        names = [relation.kept_in for relation in _kept(each.model) if relation.name == link.name]
         names += _permissions_of(each.model) if far is not None and far.table == PERMISSIONS else []
         attribute = next((attributes[name] for name in names if name in attributes), None)
         if attribute is None:
@@ -362,10 +361,9 @@ def sets_itself(attribute: Attribute) -> bool:
     return bool(options.get("auto_now") or options.get("auto_now_add"))
 
 
-def _groups_of(model: Any) -> list[tuple[str, Groups]]:
-    owners = () if model is None else reversed(model.__mro__)
-    found = {name: each for owner in owners for name, each in vars(owner).items() if isinstance(each, Groups)}
-    return [*found.items()]
+def _kept(model: Any) -> list[Any]:
+    """Return the many-to-many relations whose keys a set of the model contains."""
+    return [] if model is None else [each for each in model._meta.many_to_many if hasattr(each, "kept_in")]
 
 
 def _permissions_of(model: Any) -> list[str]:

@@ -5,11 +5,13 @@ This module must not know what the relation's managers do.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.core.checks import CheckMessage
 from django.db import models
+from django.db.models import Q
 from django.db.models.fields.related import lazy_related_operation
 from django.utils.functional import lazy
 from django.utils.translation import gettext, gettext_noop
@@ -121,6 +123,63 @@ class ManyToMany(_Base):
         super().contribute_to_related_class(cls, related)
         if not self.remote_field.hidden and not related.related_model._meta.swapped:
             setattr(cls, related.accessor_name, managers.EdgesDescriptor(self.remote_field, reverse=True))
+
+
+class KeptManyToMany(ManyToMany):
+    """A many-to-many relation whose keys are the set attribute ``kept_in`` of the model that declares it.
+
+    The set decides what is related. Filters by keys compare with it, and forms and fixtures write it. A subclass
+    provides the managers and ``remote_field.through``, a model that is registered as ``auto_created``.
+    """
+
+    kept_in: str
+
+    def connect(self, cls: Any, name: str) -> None:
+        """Contribute the field to a model after the other model and the model of the edges are known."""
+        # Django's own method would wait for the model of the edges, or create it.
+        super(models.ManyToManyField, self).contribute_to_class(cls, name)
+        setattr(cls, name, self.descriptor())
+
+    def contribute_to_related_class(self, cls: Any, related: Any) -> None:
+        """Set what Django's fields have, and keep the descriptor that the other model declares."""
+        accessor = related.accessor_name
+        declared = None if accessor is None else vars(cls).get(accessor)
+        models.ManyToManyField.contribute_to_related_class(self, cls, related)
+        if not self.remote_field.hidden and accessor is not None:
+            setattr(cls, accessor, declared or self.reverse_descriptor())
+
+    def descriptor(self) -> Any:
+        """Return the descriptor of the relation."""
+        raise NotImplementedError
+
+    def reverse_descriptor(self) -> Any:
+        """Return the descriptor for the other model, unless that declares one."""
+        raise NotImplementedError
+
+    def keys_by(self, condition: Q) -> list[str] | None:
+        """Return the keys of the objects that meet a condition; ``None`` if they have to be read from a table."""
+        raise NotImplementedError
+
+    def holders(self, keys: list[str]) -> Any:
+        """Return a queryset of the ``pk`` of objects that may have one of the keys; ``None`` if no key lists them."""
+        return None
+
+    def keys_of(self, objs: Iterable[Any]) -> set[str]:
+        """Return the keys of related objects."""
+        raise NotImplementedError
+
+    def keys(self, instance: Any, objs: Iterable[Any]) -> set[str]:
+        """Return the set of an object whose relation is set to other objects."""
+        return self.keys_of(objs)
+
+    def save_form_data(self, instance: Any, data: Any) -> None:
+        """Write the chosen objects, unless the object has them: a form may write them with the object."""
+        if self.keys(instance, data) != set(getattr(instance, self.kept_in) or ()):
+            super().save_form_data(instance, data)
+
+    def check(self, **kwargs: Any) -> list[CheckMessage]:
+        """Check the relation as Django does, without the model of the edges."""
+        return super(models.ManyToManyField, self).check(**kwargs)
 
 
 def _edge_name(cls: type[DynamoModel], name: str) -> str:

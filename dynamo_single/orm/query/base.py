@@ -154,8 +154,13 @@ class PlannedQuerySet(StatefulQuerySet[M]):
                 prepared = interpreted.prepared(conditions)
                 computed, others = interpreted.separated(self.model, prepared, negate=negate)
                 args, kwargs = (*computed, *others), {}
-            if subqueries.has_subquery(others) or filters.leads_on(self.model, others):
-                self._ask_later(negate, models.Q(*args[len(computed) :], **kwargs))
+            leads_on, later = filters.leads_on(self.model, others), models.Q(*args[len(computed) :], **kwargs)
+            kept = filters.of_kept_keys(self.model, later, is_negated=negate) if leads_on else None
+            if kept is not None:
+                leads_on, later = False, kept
+                args, kwargs = (*computed, kept), {}
+            if leads_on or subqueries.has_subquery((later,)):
+                self._ask_later(negate, later)
                 if not computed:
                     return
                 args, kwargs = computed, {}

@@ -74,6 +74,9 @@ class RelatedManager:
     methods that raise ``NotImplementedError`` here, and ``get_queryset()``.
     """
 
+    #: Whether a fixture is being loaded: it may name objects that follow later.
+    _raw = False
+
     def __init__(self, end: End, instance: Any) -> None:
         super().__init__()
         self.end = end
@@ -114,10 +117,23 @@ class RelatedManager:
         """Add and remove objects until exactly these are related; ``clear`` first deletes edges that are items."""
         run(self.aset(objs, clear=clear, through_defaults=through_defaults))
 
-    async def aset(self, objs: Iterable[object], *, clear: bool = False, through_defaults: Defaults = None) -> None:
+    def set_base(
+        self, objs: Iterable[Any], *, clear: bool = False, through_defaults: Defaults = None, raw: bool = False
+    ) -> None:
+        """Do what ``set()`` does; fixtures call this name since Django 6.1. Signals receive ``raw``.
+
+        Objects that a fixture names by ``pk`` are not read.
+        """
+        run(self.aset(objs, clear=clear, through_defaults=through_defaults, raw=raw))
+
+    async def aset(
+        self, objs: Iterable[Any], *, clear: bool = False, through_defaults: Defaults = None, raw: bool = False
+    ) -> None:
         """See ``set()``."""
-        await self._check(through_defaults, adds=True)
-        await self._set(await self._resolved(objs), clear, through_defaults)
+        manager = copy(self)
+        manager._raw = raw or getattr(self.instance._state, "of_fixture", False)
+        await manager._check(through_defaults, adds=True)
+        await manager._set(await manager._resolved(objs), clear, through_defaults)
 
     def create(self, *, through_defaults: Defaults = None, **kwargs: object) -> Any:
         """Create an object and add it."""
@@ -205,6 +221,10 @@ class RelatedManager:
         if asked.ordering or asked.reversed:
             places = {pk: place for place, pk in enumerate(found)}
             pairs = sorted([pair for pair in pairs if pair[1] in places], key=lambda pair: places[pair[1]])
+        return self._prefetched_from(pairs, found)
+
+    def _prefetched_from(self, pairs: Sequence[tuple[Any, Any]], found: Mapping[Any, Any]) -> Any:
+        """Return the same for related objects that have been read, by ``pk``."""
         related = []
         for near, far in pairs:
             if far in found:
@@ -251,6 +271,7 @@ class RelatedManager:
 for _name in ("add", "remove", "clear", "set", "create", "get_or_create", "update_or_create"):
     for _each in (_name, f"a{_name}"):
         vars(RelatedManager)[_each].alters_data = True  # templates call none of them
+vars(RelatedManager)["set_base"].alters_data = True
 
 
 class EdgesManager(RelatedManager):
@@ -270,8 +291,6 @@ class EdgesManager(RelatedManager):
 
     #: Templates must not call the manager: ``{{ server.users.all }}`` means the manager itself.
     do_not_call_in_templates: ClassVar[bool] = True
-    #: Whether a fixture is being loaded: it may name objects that follow later.
-    _raw = False
 
     def __init__(self, end: End, instance: Any) -> None:
         super().__init__(end, instance)
@@ -321,23 +340,6 @@ class EdgesManager(RelatedManager):
         queryset = querysets[0] if querysets else behind.get_queryset()
         wanted = list(dict.fromkeys(far for _, far in pairs))
         return self._prefetch(pairs, queryset.filter(pk__in=wanted) if wanted else queryset.none())
-
-    def set_base(
-        self, objs: Iterable[Any], *, clear: bool = False, through_defaults: Defaults = None, raw: bool = False
-    ) -> None:
-        """Do what ``set()`` does; fixtures call this name since Django 6.1. Signals receive ``raw``.
-
-        Objects that a fixture names by ``pk`` are not read.
-        """
-        run(self.aset(objs, clear=clear, through_defaults=through_defaults, raw=raw))
-
-    async def aset(
-        self, objs: Iterable[Any], *, clear: bool = False, through_defaults: Defaults = None, raw: bool = False
-    ) -> None:
-        """See ``set()``."""
-        manager = copy(self)
-        manager._raw = raw or getattr(self.instance._state, "of_fixture", False)
-        await super(EdgesManager, manager).aset(objs, clear=clear, through_defaults=through_defaults)
 
     async def _set(self, wanted: Mapping[Any, Any], clear: bool, through_defaults: Defaults) -> None:
         if clear:
@@ -444,10 +446,6 @@ class EdgesManager(RelatedManager):
             raw=self._raw,
             using=None,
         )
-
-
-for _name in ("aset", "set_base"):
-    vars(EdgesManager)[_name].alters_data = True
 
 
 def _resolved(defaults: Defaults) -> dict[str, object]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from django.db.models import Model, Q
+from django.db.models import Model, Q, QuerySet
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.wording import FILTER_IN_PYTHON
@@ -57,11 +57,30 @@ def in_steps(model: type[DynamoModel], condition: Q, source: Source, *, is_negat
     return Q.create(children, condition.connector, condition.negated)
 
 
+class _ReadsOthers(Exception):
+    """The condition is about objects that must be read."""
+
+
+def _no_source(model: Any) -> Any:
+    raise _ReadsOthers
+
+
+def of_kept_keys(model: type[DynamoModel], condition: Q, *, is_negated: bool) -> Q | None:
+    """Return a condition on the model's own attributes, if these contain the keys that its relations name.
+
+    Returns ``None`` if other objects must be read first. Sends no requests.
+    """
+    try:
+        return in_steps(model, condition, _no_source, is_negated=is_negated)
+    except _ReadsOthers:
+        return None
+
+
 def _alone(model: type[DynamoModel], child: Any, source: Source, *, is_negated: bool) -> Any:
     if isinstance(child, Q):
         return in_steps(model, child, source, is_negated=is_negated)
     step = _step_of_all(model, child)
-    return child if step is None else _exists(model, step, child, source)
+    return child if step is None else _exists(model, step, child, source, is_exact=True)
 
 
 def _together(model: type[DynamoModel], condition: Q, source: Source) -> list[Any]:
@@ -80,7 +99,7 @@ def _together(model: type[DynamoModel], condition: Q, source: Source) -> list[An
             children.append(in_steps(model, child, source) if isinstance(child, Q) else child)
     for step, own in groups.items():
         group = own[0] if len(own) == 1 else Q.create(own, condition.connector)
-        children.append(_exists(model, step, group, source))
+        children.append(_exists(model, step, group, source, is_exact=condition.connector != Q.AND))
     return children
 
 
@@ -126,13 +145,35 @@ def _distributed(model: type[DynamoModel], condition: Q) -> Q:
     return condition
 
 
-def _exists(model: type[DynamoModel], step: Step, group: Any, source: Source) -> Any:
-    """Return the condition that a relation leads to an object that meets the conditions of a group."""
+def _exists(model: type[DynamoModel], step: Step, group: Any, source: Source, *, is_exact: bool) -> Any:
+    """Return the condition that a relation leads to an object that meets the conditions of a group.
+
+    ``is_exact`` is true if the condition may not be narrowed by an index, which may lag.
+    """
+    if step.kept is not None:
+        kept = _kept(model, step.kept, group, is_exact=is_exact)
+        if kept is not None:
+            return kept
     found = f"{step.near}__in", _keys(step, source, _within(model, step, group))
     if not _takes_missing(group):
         return found
     missing = Q((f"{step.near}__isnull", True)) if step.forward else ~Q((f"{step.near}__in", _keys(step, source, None)))
     return Q(missing | Q(found)) if _has_rest(model, group) else missing
+
+
+def _kept(model: type[DynamoModel], relation: Any, group: Any, *, is_exact: bool) -> Any:
+    """Return the condition on the set that contains the keys; ``None`` if the other objects must be read."""
+    is_empty = Q((f"{relation.kept_in}__isnull", True))
+    if not isinstance(group, Q) and group[0].endswith("__isnull"):
+        return is_empty if group[1] else ~is_empty
+    if _takes_missing(group):
+        return is_empty if not isinstance(group, Q) else None
+    keys = relation.keys_by(_within(model, Step(relation, True, kept=relation), group))
+    if keys is None:
+        return None
+    found = Q.create([(f"{relation.kept_in}__contains", key) for key in keys] or [("pk__in", [])], Q.OR)
+    holders = None if is_exact or not keys else relation.holders(keys)
+    return found if holders is None else Q(("pk__in", holders), found)
 
 
 def _keys(step: Step, source: Source, condition: Q | None) -> Any:
@@ -158,7 +199,9 @@ def _within(model: type[DynamoModel], step: Step, child: Any) -> Q:
 def _value(model: type[DynamoModel], step: Step, name: str, value: Any, *, is_key: bool) -> Any:
     """Return the value of a condition in the other model; objects are replaced by their keys."""
     members = value if isinstance(value, list | tuple | set | frozenset) else (value,)
-    if any(hasattr(each, "resolve_expression") and not hasattr(each, "_asked") for each in members):
+    # Rows of SQL and computed objects are compared by Django's own query.
+    is_read = hasattr(value, "_asked") or (step.kept is not None and isinstance(value, QuerySet))
+    if not is_read and any(hasattr(each, "resolve_expression") for each in members):
         raise NotSupported(
             f"{model._meta.label}: {name} compares attributes of two objects, and each is read "
             f"by itself. Compare with a value, or {FILTER_IN_PYTHON}."

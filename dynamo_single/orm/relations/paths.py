@@ -21,11 +21,13 @@ class Step(Struct, frozen=True):
 
     ``field`` is the reference that connects them: one of the model itself if the step goes ``forward``, else one of the
     other model. If that is a model of edges, ``inner`` is the name of its reference to the object at the other end.
+    ``kept`` is the many-to-many relation if the model itself contains the keys of the other objects.
     """
 
     field: Any
     forward: bool
     inner: str = ""
+    kept: Any = None
 
     @property
     def model(self) -> Any:
@@ -87,7 +89,8 @@ def step_of(model: type[DynamoModel], name: str) -> tuple[Step, str] | None:
     except FieldDoesNotExist:
         return None
     step = _step(field, rest)
-    return None if step is None or not hasattr(step.model, "_stored") else (step, rest)
+    is_ours = step is not None and (hasattr(step.model, "_stored") or step.kept is not None)
+    return (step, rest) if step is not None and is_ours else None
 
 
 def _step(field: Any, rest: str) -> Step | None:
@@ -98,7 +101,8 @@ def _step(field: Any, rest: str) -> Step | None:
         ends = relation.m2m_field_name(), relation.m2m_reverse_field_name()
         near, far = ends if field.concrete else reversed(ends)
         through = relation.remote_field.through
-        return Step(through._meta.get_field(near), False, far)
+        kept = relation if field.concrete and hasattr(relation, "kept_in") else None
+        return Step(through._meta.get_field(near), False, far, kept)
     if not field.concrete:
         back = getattr(field, "field", None)
         return Step(back, False) if back is not None and back.concrete else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission
 
 from accounts.models import User
 from tests.contract.conftest import Pages, text_of
@@ -23,7 +24,7 @@ def change_data(user: User, **values: Any) -> dict[str, Any]:
         "first_name": user.first_name,
         "last_name": user.last_name,
         "is_active": "on",
-        "permissions": sorted(user.permissions or ()),
+        "user_permissions": [each.pk for each in user.user_permissions.all()],
         "groups": sorted(user.group_ids or ()),
     }
     return data | values
@@ -68,7 +69,8 @@ def test_changing_a_user(pages: Pages, mike: User) -> None:
     """The change page lists the groups and keeps the password; a new address is one transaction."""
     page = text_of(pages.get(f"{USERS}{mike.pk}/change/", sends=["GetItem", "Query"]))
     assert "Raw passwords are not stored" in page
-    data = change_data(mike, email="new@example.com", permissions=["directory.view_company"])
+    view = Permission.objects.get(codename="view_company").pk
+    data = change_data(mike, email="new@example.com", user_permissions=[view])
     response = pages.post(f"{USERS}{mike.pk}/change/", data)
     assert response.status_code == 302, text_of(response)
     mike = User.objects.get_by_identifier("new@example.com")

@@ -16,7 +16,8 @@ from django.template import Context, Template
 
 from accounts.models import Group, Membership, User
 from dynamo_single import exceptions
-from dynamo_single.auth import AbstractGroup, AbstractMembership, AbstractUser, Groups, membership
+from dynamo_single.auth import AbstractGroup, AbstractMembership, AbstractUser, membership
+from dynamo_single.auth.groups import GroupsDescriptor
 from dynamo_single.table import Request, SentRequest, Table
 from dynamo_single.testing import assert_requests, refuse
 
@@ -531,7 +532,7 @@ def test_the_descriptors_know_their_models() -> None:
     assert issubclass(Group, AbstractGroup)
     assert issubclass(Membership, AbstractMembership)
     assert AbstractUser.groups is None
-    nowhere = Groups("Nowhere")
+    nowhere = GroupsDescriptor("Nowhere")
     nowhere.__set_name__(User, "groups")
     with pytest.raises(
         exceptions.ConfigurationError, match=r"accounts\.User\.groups = Groups\('Nowhere'\): there is no"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.contrib import admin
+from django.contrib.auth.models import Permission
 from django.forms import modelform_factory
 from django.test import RequestFactory
 
@@ -105,12 +106,12 @@ def test_a_users_groups_and_permissions(pages: Pages, mike: User, writers: Group
     page = pages.get(f"{USERS}1/change/", sends=["GetItem", "Query"])
     assert page.content.decode().count('class="selectfilter"') == 2
     assert chosen(page, "groups") == ["w"]
-    assert chosen(page, "permissions") == ["gone.view_thing"]
-    data = user_data(mike, groups=["r", "w"], permissions=[VIEW])
+    assert chosen(page, "user_permissions") == []
+    data = user_data(mike, groups=["r", "w"], user_permissions=[Permission.objects.get(codename="view_company").pk])
     response = pages.post(f"{USERS}1/change/", data)
     assert response.status_code == 302, text_of(response)
     changed = User.objects.get(pk="1")
-    assert (changed.group_ids, changed.permissions) == ({"r", "w"}, {VIEW})
+    assert (changed.group_ids, changed.permissions) == ({"r", "w"}, {VIEW, "gone.view_thing"})
     assert [user.username for user in readers.user_set.all()] == ["Mike"]
     assert "Changed Groups and User permissions." in text_of(pages.get(f"{USERS}1/history/"))
     pages.post(f"{USERS}1/change/", user_data(mike))
@@ -126,13 +127,13 @@ def test_a_group_that_is_gone_cannot_be_chosen(pages: Pages, mike: User) -> None
 
 
 def test_who_may_only_look_sees_names(mike: User, staff: Callable[..., Pages]) -> None:
-    """Without the permission to change, the page shows the groups and permissions as text."""
-    text = text_of(staff("accounts.view_user").get(f"{USERS}1/change/"))
-    assert "Groups: Writers" in text
+    """Without the permission to change, the page shows permissions, and the groups that the user may see, as text."""
+    mike.user_permissions.add(Permission.objects.get(codename="view_company"))
+    text = text_of(staff("accounts.view_user", "accounts.view_group").get(f"{USERS}1/change/"))
     # The help text is after the value, and before it since Django 6.0.
-    assert "Specific permissions for this user." in text
-    text = text.replace("Specific permissions for this user. ", "")
-    assert "User permissions: gone.view_thing Important dates" in text
+    for relation in (User._meta.get_field("groups"), User._meta.get_field("user_permissions")):
+        text = text.replace(f"{relation.help_text} ", "")
+    assert "Groups: Writers User permissions: Directory | company | Can view company Important dates" in text
 
 
 def test_a_page_without_the_groups_leaves_them_alone(mike: User, pages: Pages) -> None:

@@ -44,7 +44,7 @@ def model_of(base: type[M]) -> type[M]:
 
 @lru_cache(maxsize=64)
 def _derived(label: str, base: type) -> Any:
-    found = [model for model in apps.get_models() if issubclass(model, base)]
+    found = [model for model in apps.get_models(include_auto_created=True) if issubclass(model, base)]
     return next((model for model in found if model._meta.app_label == label), found[0] if found else None)
 
 
@@ -58,10 +58,11 @@ setting_changed.connect(_forget, dispatch_uid="accounts.installed")
 
 def problems(users: type[models.Model], bases: Iterable[type[models.Model]]) -> list[CheckMessage]:
     """Return E001 if the app with the pages is not installed, and E002 if a model or relation is missing."""
+    app = apps.get_app_config(users._meta.app_label)
     missing = [
         f"class {base.__name__.removeprefix('Abstract')}({base.__name__})"
         for base in bases
-        if not any(issubclass(model, base) for model in apps.get_app_config(users._meta.app_label).get_models())
+        if not any(issubclass(each, base) for each in app.get_models(include_auto_created=True))
     ]
     missing += [f"{users.__name__}.{each}" for each in RELATIONS if getattr(users, each.split()[0], None) is None]
     found: list[CheckMessage] = []

@@ -126,7 +126,9 @@ def _edge_references(model: type[DynamoModel]) -> Iterator[tuple[Any, Any]]:
         relations: Any = owner._meta.local_many_to_many
         for relation in relations:
             through = relation.remote_field.through
-            if isinstance(through, str) or through._meta.concrete_model is not model:
+            # Edges that are derived from the set of an object are checked as derived items.
+            is_kept = hasattr(relation, "kept_in")
+            if is_kept or isinstance(through, str) or through._meta.concrete_model is not model:
                 continue
             for name in (relation.m2m_field_name(), relation.m2m_reverse_field_name()):
                 field: Any = model._meta.get_field(name)

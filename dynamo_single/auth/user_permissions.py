@@ -1,0 +1,289 @@
+"""``user.user_permissions`` and ``permission.user_set``: a user's permissions as objects of Django's ``Permission``.
+
+The user's item contains the permissions as strings, in ``permissions``. Without an SQL database the objects are
+computed from the models. This module must not know groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from django.apps import apps as installed
+from django.apps.registry import Apps
+from django.conf import settings
+from django.db import models, router
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from dynamo_single.auth.kept_keys import HoldersManager, KeysManager
+from dynamo_single.backend.router import uses_engine
+from dynamo_single.orm.model.many_to_many import KeptManyToMany
+from dynamo_single.orm.query.many_to_many import End
+from dynamo_single.permissions import permission_choices
+from dynamo_single.table.flow import call_method, call_sync
+
+PERMISSION = "auth.Permission"
+
+
+def name_of(permission: Any) -> str:
+    """Return a permission as users store it."""
+    return f"{permission.content_type.app_label}.{permission.codename}"
+
+
+def _named(names: Iterable[str]) -> Q:
+    """Return the condition for the permissions with these names."""
+    by_app: dict[str, list[str]] = {}
+    for name in sorted(names):
+        label, _dot, codename = name.partition(".")
+        by_app.setdefault(label, []).append(codename)
+    parts: list[Any] = [Q(content_type__app_label=label, codename__in=codes) for label, codes in by_app.items()]
+    return Q.create(parts, Q.OR) if parts else Q(pk__in=[])
+
+
+def _permissions() -> Any:
+    return installed.get_model(PERMISSION)._default_manager.select_related("content_type")
+
+
+def usable() -> Q:
+    """Return the condition for the permissions that a form offers; without SQL, those of the models that work."""
+    if not uses_engine(router.db_for_read(installed.get_model(PERMISSION))):
+        return Q()
+    return _named(name for name, _title in permission_choices())
+
+
+class GrantedManager(KeysManager):
+    """``user.user_permissions``: reading sends no request to DynamoDB, and each change saves the user.
+
+    ``set()`` and ``clear()`` keep the strings that no permission of an installed app has.
+    """
+
+    kept_in = "permissions"
+
+    def get_queryset(self) -> Any:
+        """Return the user's permissions."""
+        cached = self._prefetched.get(self.end.name)
+        if cached is not None:
+            return cached
+        behind: Any = super()
+        return behind.get_queryset().filter(_named(self.instance.permissions or ()))
+
+    def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
+        """Return what ``prefetch_related("user_permissions")`` needs: one query for all users."""
+        users = {user.pk: user for user in instances}
+        queryset = querysets[0] if querysets else self.model._default_manager.all()
+        held = {name for user in users.values() for name in user.permissions or ()}
+        found = list(queryset.select_related("content_type").filter(_named(held)))
+        pairs = [
+            (pk, each.pk) for pk, user in users.items() for each in found if name_of(each) in (user.permissions or ())
+        ]
+        return self._prefetched_from(pairs, {each.pk: each for each in found})
+
+    async def _resolved(self, objs: Iterable[object], *, adds: bool = True) -> dict[Any, Any]:
+        return await call_sync(partial(_by_name, self.model, list(objs)))
+
+    async def _set(self, wanted: Mapping[Any, Any], clear: bool, through_defaults: Any) -> None:
+        """Grant exactly these: a GetItem, and an UpdateItem if something changes."""
+        # An update writes the difference between two sets, which has to start with the stored one.
+        await call_method(self.instance, "refresh_from_db", fields=[self.kept_in])
+        unknown = await call_sync(partial(_unknown, self.instance))
+        await self._change(lambda held: {*wanted, *unknown})
+
+    async def _clear(self) -> None:
+        await self._set({}, True, None)
+
+
+def _unknown(user: Any) -> set[str]:
+    """Return the strings of a user that no permission of an installed app has."""
+    held = set(user.permissions or ())
+    return held - {name_of(each) for each in _permissions().filter(_named(held))}
+
+
+def _by_name(model: Any, objs: Sequence[Any]) -> dict[str, Any]:
+    """Return permissions by name, given as objects or by ``pk``."""
+    for each in objs:
+        if isinstance(each, models.Model) and not isinstance(each, model):
+            raise TypeError(f"{model._meta.object_name!r} instance expected, got {each!r}")
+    pks = [each for each in objs if not isinstance(each, models.Model)]
+    there = _permissions().in_bulk([model._meta.pk.to_python(pk) for pk in pks]) if pks else {}
+    if len(there) < len({*map(str, pks)}):
+        missing = next(pk for pk in pks if model._meta.pk.to_python(pk) not in there)
+        raise model.DoesNotExist(f"No {model._meta.label} has pk {missing!r}. Nothing was written.")
+    found = [*(each for each in objs if isinstance(each, models.Model)), *there.values()]
+    return {name_of(each): each for each in found}
+
+
+class GrantedUsersManager(HoldersManager):
+    """``permission.user_set``: the users who have the permission themselves.
+
+    Reading them reads all users by a key, and filters; each change saves one user after the other.
+    """
+
+    kept_in = "permissions"
+
+    @property
+    def key(self) -> str:
+        """The name of the permission."""
+        return name_of(self.instance)
+
+    def get_queryset(self) -> Any:
+        """Return the users: one Query per megabyte of all users, on an index and eventually consistent."""
+        behind: Any = super()
+        return behind.get_queryset().filter(permissions__contains=self.key)
+
+    async def _check(self, through_defaults: Any = None, *, adds: bool = False) -> None:
+        """Any permission can be granted, since it is computed or a row."""
+
+    async def _resolved(self, objs: Iterable[object], *, adds: bool = True) -> dict[Any, Any]:
+        given = list(objs)
+        found = {each.pk: each for each in given if isinstance(each, self.model)}
+        pks = [self.model._meta.pk.to_python(each) for each in given if not isinstance(each, models.Model)]
+        if len(found) + len(pks) < len({*(getattr(each, "pk", each) for each in given)}):
+            raise TypeError(f"{self.model._meta.object_name!r} instances expected, got {given!r}")
+        for each in found.values():
+            self._check_stored(each)
+        there = await call_method(self.model._default_manager, "in_bulk", pks) if pks else {}
+        missing = [pk for pk in pks if pk not in there]
+        if missing:
+            raise self.model.DoesNotExist(f"No {self.model._meta.label} has pk {missing[0]!r}. Nothing was written.")
+        return found | there
+
+
+class _Relation:
+    """The base of both descriptors."""
+
+    manager: type
+
+    def __init__(self, field: UserPermissions) -> None:
+        self.field = field
+        self._managers: dict[Any, Any] = {}
+
+    @property
+    def rel(self) -> Any:
+        """The relation, under Django's name."""
+        return self.field.remote_field
+
+    @property
+    def through(self) -> Any:
+        """The model that stands for the edges, of which there are no rows."""
+        return self.field.remote_field.through
+
+    @property
+    def end(self) -> End:
+        """The end of the relation on this side."""
+        raise NotImplementedError
+
+    def __get__(self, instance: object, owner: object) -> Any:
+        if instance is None:
+            return self
+        end = self.end
+        if end.model not in self._managers:
+            base = type(end.model._default_manager)
+            self._managers[end.model] = type(self.manager.__name__, (self.manager, base), {})
+        return self._managers[end.model](end, instance)
+
+    def __set__(self, instance: object, value: object) -> None:
+        raise TypeError("Direct assignment to a many-to-many set is prohibited. Use set() instead.")
+
+
+class GrantedDescriptor(_Relation):
+    """``user.user_permissions``."""
+
+    manager = GrantedManager
+
+    @property
+    def end(self) -> End:
+        """The end of the relation at the user."""
+        options = self.through._meta
+        return End(self.through, options.get_field("user"), options.get_field("permission"), self.field.name, False)
+
+
+class GrantedUsersDescriptor(_Relation):
+    """``permission.user_set``."""
+
+    manager = GrantedUsersManager
+
+    @property
+    def end(self) -> End:
+        """The end of the relation at the permission."""
+        options = self.through._meta
+        return End(self.through, options.get_field("permission"), options.get_field("user"), "user_set", True)
+
+
+class UserPermissions(KeptManyToMany):
+    """Django's ``user_permissions`` of a user whose item contains the permissions as strings.
+
+    To forms, filters, fixtures and the admin it is a ``ManyToManyField`` to ``auth.Permission``.
+    """
+
+    kept_in = "permissions"
+
+    def __init__(self) -> None:
+        super().__init__(
+            PERMISSION,
+            verbose_name=_("user permissions"),
+            blank=True,
+            help_text=_("Specific permissions for this user."),
+            limit_choices_to=usable,
+        )
+        # The strings are in fixtures already, and name permissions of apps that are not installed, too.
+        self.serialize = False
+
+    def deconstruct(self) -> tuple[str, str, list[Any], dict[str, Any]]:
+        """Return what a copy is made of."""
+        return self.name, f"{type(self).__module__}.{type(self).__qualname__}", [], {}
+
+    def contribute_to_class(self, cls: Any, name: str, **kwargs: object) -> None:  # type: ignore[override]  # as ManyToMany
+        """Contribute the field, with the relation from permissions if these are the project's users."""
+        if cls._meta.abstract:
+            super().contribute_to_class(cls, name, **kwargs)
+            return
+        relation: Any = self.remote_field
+        is_project_users = f"{cls._meta.app_label}.{cls._meta.object_name}" == settings.AUTH_USER_MODEL
+        relation.related_name = "user_set" if is_project_users else "+"
+        relation.related_query_name = "user" if is_project_users else None
+        relation.through, relation.through_fields = _edges(cls, name), ("user", "permission")
+        self.connect(cls, name)
+
+    def descriptor(self) -> Any:
+        """Return the descriptor of the relation."""
+        return GrantedDescriptor(self)
+
+    def reverse_descriptor(self) -> Any:
+        """Return the descriptor for permissions."""
+        return GrantedUsersDescriptor(self)
+
+    def keys_of(self, objs: Iterable[Any]) -> set[str]:
+        """Return the names of permissions, given as objects or by ``pk``."""
+        return {*_by_name(installed.get_model(PERMISSION), list(objs))}
+
+    def keys(self, instance: Any, objs: Iterable[Any]) -> set[str]:
+        """Return the names of permissions, and those of the user that no permission of an installed app has."""
+        return self.keys_of(objs) | _unknown(instance)
+
+    def keys_by(self, condition: Q) -> list[str]:
+        """Return the names of the permissions that meet a condition. Sends no request to DynamoDB."""
+        return sorted({name_of(each) for each in _permissions().filter(condition)})
+
+
+def _edges(cls: Any, name: str) -> Any:
+    """Return a model for the places where Django asks for the edges; it is in no registry and has no rows."""
+    options = {
+        "app_label": cls._meta.app_label,
+        "apps": Apps(),
+        "managed": False,
+        "auto_created": cls,
+        "db_table": f"{cls._meta.app_label}_{cls._meta.model_name}_{name}",
+    }
+    reference = partial(models.ForeignKey, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False)
+    return type(
+        f"{cls._meta.object_name}_{name}",
+        (models.Model,),
+        {
+            "__module__": cls.__module__,
+            "Meta": type("Meta", (), options),
+            "user": reference(cls),
+            "permission": reference(installed.get_model(PERMISSION, require_ready=False)),
+        },
+    )
