@@ -94,6 +94,9 @@ def _value(expression: Any, row: Joined) -> Any:
         (expression,) = expression.get_source_expressions()
     if isinstance(expression, Value):
         return expression.value
+    if hasattr(expression, "get_cols"):
+        # Several columns as one, in which Django reads the rows of references.
+        return tuple(_value(each, row) for each in expression.get_cols())
     if type(expression) is not Col:
         raise Unsupported
     found, column = row[expression.alias], expression.target.column

@@ -160,6 +160,10 @@ class KeptManyToMany(ManyToMany):
         """Return the keys of the objects that meet a condition; ``None`` if they have to be read from a table."""
         raise NotImplementedError
 
+    def held(self, keys: list[str]) -> Q:
+        """Return the condition for the objects whose set contains one of the keys."""
+        return Q.create([(f"{self.kept_in}__contains", key) for key in keys] or [("pk__in", [])], Q.OR)
+
     def holders(self, keys: list[str]) -> Any:
         """Return a queryset of the ``pk`` of objects that may have one of the keys; ``None`` if no key lists them."""
         return None

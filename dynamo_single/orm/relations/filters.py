@@ -151,7 +151,7 @@ def _exists(model: type[DynamoModel], step: Step, group: Any, source: Source, *,
     ``is_exact`` is true if the condition may not be narrowed by an index, which may lag.
     """
     if step.kept is not None:
-        kept = _kept(model, step.kept, group, is_exact=is_exact)
+        kept = _kept(model, step, group, is_exact=is_exact)
         if kept is not None:
             return kept
     found = f"{step.near}__in", _keys(step, source, _within(model, step, group))
@@ -161,24 +161,26 @@ def _exists(model: type[DynamoModel], step: Step, group: Any, source: Source, *,
     return Q(missing | Q(found)) if _has_rest(model, group) else missing
 
 
-def _kept(model: type[DynamoModel], relation: Any, group: Any, *, is_exact: bool) -> Any:
+def _kept(model: type[DynamoModel], step: Step, group: Any, *, is_exact: bool) -> Any:
     """Return the condition on the set that contains the keys; ``None`` if the other objects must be read."""
+    relation = step.kept
+    step = Step(getattr(relation, "field", relation), True, kept=relation)
     is_empty = Q((f"{relation.kept_in}__isnull", True))
     if not isinstance(group, Q) and group[0].endswith("__isnull"):
         return is_empty if group[1] else ~is_empty
     if _takes_missing(group):
         return is_empty if not isinstance(group, Q) else None
-    keys = relation.keys_by(_within(model, Step(relation, True, kept=relation), group))
+    keys = relation.keys_by(_within(model, step, group))
     if keys is None:
         return None
-    found = Q.create([(f"{relation.kept_in}__contains", key) for key in keys] or [("pk__in", [])], Q.OR)
+    found = relation.held(keys)
     holders = None if is_exact or not keys else relation.holders(keys)
     return found if holders is None else Q(("pk__in", holders), found)
 
 
 def _keys(step: Step, source: Source, condition: Q | None) -> Any:
     """Return the queryset of the keys in a step's other model."""
-    queryset = source(step.model)
+    queryset = source(step.model).filter(**dict(step.conditions))
     if condition is not None:
         queryset = queryset.filter(condition)
     elif not step.forward and step.field.null:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist
+from django.db.models import Q
 from msgspec import Struct
 
 from dynamo_single.orm.schema.references import Children
@@ -21,13 +22,15 @@ class Step(Struct, frozen=True):
 
     ``field`` is the reference that connects them: one of the model itself if the step goes ``forward``, else one of the
     other model. If that is a model of edges, ``inner`` is the name of its reference to the object at the other end.
-    ``kept`` is the many-to-many relation if the model itself contains the keys of the other objects.
+    ``kept`` is the many-to-many relation if the model itself contains the keys of the other objects. ``conditions`` are
+    the values of the other objects besides the key: those of a ``GenericRelation`` have the model's content type.
     """
 
     field: Any
     forward: bool
     inner: str = ""
     kept: Any = None
+    conditions: tuple[tuple[str, object], ...] = ()
 
     @property
     def model(self) -> Any:
@@ -59,6 +62,28 @@ class Step(Struct, frozen=True):
         if self.inner:
             return f"{self.inner}{_SEPARATOR}{rest}" if rest else self.inner
         return f"pk{_SEPARATOR}{rest}" if rest and self.is_lookup(rest) else rest or "pk"
+
+
+class ComputedReference(Struct, frozen=True):
+    """A reference to objects that are not stored, such as content types, which are compared without a request."""
+
+    field: Any
+
+    @property
+    def kept_in(self) -> str:
+        """The attribute with the key."""
+        return str(self.field.attname)
+
+    def keys_by(self, condition: Q) -> list[Any]:
+        """Return the keys of the objects that meet a condition."""
+        return sorted(self.field.related_model._default_manager.filter(condition).values_list("pk", flat=True))
+
+    def held(self, keys: list[Any]) -> Q:
+        """Return the condition for the objects that have one of the keys."""
+        return Q((f"{self.kept_in}__in", keys))
+
+    def holders(self, keys: list[Any]) -> None:
+        """Return nothing: no other model lists the objects."""
 
 
 def has_name(model: Any, name: str) -> bool:
@@ -103,6 +128,13 @@ def _step(field: Any, rest: str) -> Step | None:
         through = relation.remote_field.through
         kept = relation if field.concrete and hasattr(relation, "kept_in") else None
         return Step(through._meta.get_field(near), False, far, kept)
+    if hasattr(field, "object_id_field_name"):
+        other, kind = field.related_model, field.get_content_type().pk
+        return Step(
+            other._meta.get_field(field.object_id_field_name),
+            False,
+            conditions=((field.content_type_field_name, kind),),
+        )
     if not field.concrete:
         back = getattr(field, "field", None)
         return Step(back, False) if back is not None and back.concrete else None
@@ -110,4 +142,6 @@ def _step(field: Any, rest: str) -> Step | None:
         return None
     after = rest.partition(_SEPARATOR)[0]
     is_key = after in ("pk", field.target_field.name, field.target_field.attname)
-    return None if is_key or not has_name(field.related_model, after) else Step(field, True)
+    if is_key or not has_name(field.related_model, after):
+        return None
+    return Step(field, True, kept=None if hasattr(field.related_model, "_stored") else ComputedReference(field))

@@ -87,6 +87,34 @@ def test_prefetch_reads_objects_of_each_model(lion: Animal) -> None:
         }
 
 
+def test_content_types_are_read_along(lion: Animal) -> None:
+    """They are computed, so that nothing is sent for them."""
+    with assert_requests(["BatchGetItem"]):
+        found = Emblem.objects.filter(pk__in=["yellow", "hard"]).select_related("content_type")
+        assert sorted(each.content_type.model for each in found) == ["animal", "mineral"]
+
+
+def test_filter_by_content_type_reads_no_other_objects(lion: Animal) -> None:
+    with assert_requests(["Query"]):
+        kinds = {"content_type__app_label": "catalog", "content_type__model": "mineral"}
+        assert words(Emblem.objects.filter(**kinds, object_id="a")) == ["hard"]
+
+
+def test_filter_over_relation(lion: Animal) -> None:
+    """A tag of the mineral with the same identifier does not count."""
+    Animal.objects.create(animal_id="b", name="Bear")
+    animals = Animal.objects.filter(pk__in=["a", "b"]).allow_in_memory(10)
+    assert [each.name for each in animals.filter(tags__word="yellow")] == ["Lion"]
+    assert [each.name for each in animals.filter(tags__word="hard")] == []
+    assert [each.name for each in animals.filter(tags__isnull=False)] == ["Lion"]
+    assert [each.name for each in animals.exclude(tags__word="yellow")] == ["Bear"]
+
+
+def test_filter_over_relation_needs_bound(lion: Animal) -> None:
+    with assert_requests([]), pytest.raises(NotSupported, match=r"allow_in_memory\(limit=1000\)"):
+        list(Animal.objects.filter(pk__in=["a", "b"], tags__word="yellow"))
+
+
 def test_prefetch_reads_relation(lion: Animal) -> None:
     Animal.objects.create(animal_id="b", name="Bear").tags.create(word="brown")
     found = Animal.objects.filter(pk__in=["a", "b"]).prefetch_related("tags")
