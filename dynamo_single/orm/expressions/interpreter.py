@@ -86,12 +86,18 @@ async def scopes(state: QueryState) -> list[Scope]:
     found: Interpretation = state.interpretation
     statement = Statement(found.query.get_initial_alias())
     if _is_read_in_order(state, found):
+        state, budget = _with_budget(state)
         rows = [_row(state, statement, item) async for page in _in_order(state) for item in page]
-        return await _annotated(state, rows)
+        budget.held += len(rows)
+        await _read_subqueries(state, rows, (), budget)
+        for each in rows:
+            computing.annotate(found.query, each)
+        return rows
     # An order by a related object joins it.
     orders = [ordering.as_order(found.query, name) for name in _ordering(state, found)]
+    state, budget = _with_budget(state)
     rows = [_row(state, statement, item) async for page in _matches(state, plan(state)) for item in page]
-    budget = _budget(state, len(rows))
+    budget.held += len(rows)
     if joining.joins_of(found.query):
         rows = await _joined(state, found, rows, budget)
     await _read_subqueries(state, rows, orders, budget)
@@ -106,20 +112,16 @@ async def _read_subqueries(
     await subqueries.read(state, [(found.query, rows)], [*found.expressions, *orders], budget)
 
 
-async def _annotated(state: QueryState, rows: list[Scope]) -> list[Scope]:
-    """Return the rows with their annotations, after their subqueries were read."""
-    await _read_subqueries(state, rows, (), _budget(state, len(rows)))
-    for each in rows:
-        computing.annotate(state.interpretation.query, each)
-    return rows
+def _with_budget(state: QueryState) -> tuple[QueryState, steps.Steps]:
+    """Return the state with a common limit for its matches and all further steps, and the limit.
 
-
-def _budget(state: QueryState, number: int) -> steps.Steps:
-    """Return what may be held beside a number of matches, and the keys of the steps that came before these."""
-    before = 0 if state.asked.steps is None else state.asked.steps.held
-    budget = steps.Steps((state.asked.in_memory or DEFAULT_LIMIT) + before)
-    budget.held = number + before
-    return budget
+    The steps before these, which found keys, count as well.
+    """
+    given = state.asked.steps
+    budget = steps.Steps((state.asked.in_memory or DEFAULT_LIMIT) + (0 if given is None else given.held))
+    if given is not None:
+        budget.held, budget.bytes, budget.has_several = given.held, given.bytes, given.has_several
+    return replace(state, asked=replace(state.asked, steps=budget)), budget
 
 
 def _is_read_in_order(state: QueryState, found: Interpretation) -> bool:
@@ -240,7 +242,9 @@ async def aggregate(state: QueryState, expressions: dict[str, Expression]) -> di
         rows = [each async for page in _pages(state, found) for each in page]
     else:
         rows = await scopes(state)
-    await subqueries.read(state, [(found.query, rows)], expressions.values(), _budget(state, len(rows)))
+    state, budget = _with_budget(state)
+    budget.held += len(rows)
+    await subqueries.read(state, [(found.query, rows)], expressions.values(), budget)
     whole = Scope(rows[0].statement if rows else Statement(found.query.get_initial_alias()), {}, rows)
     results: dict[str, Any] = {}
     for alias, expression in expressions.items():

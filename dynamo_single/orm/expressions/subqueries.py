@@ -29,7 +29,7 @@ from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.relations import joining, steps
 from dynamo_single.orm.results import columns, objects
-from dynamo_single.orm.results.state import Asked, QueryState, Window
+from dynamo_single.orm.results.state import DEFAULT_LIMIT, Asked, QueryState, Window
 from dynamo_single.orm.where import lookups
 
 #: A query and the rows that its subqueries refer to; the nearest query comes first.
@@ -60,6 +60,31 @@ class Inner(Struct, frozen=True, eq=False):
     def values(self, scope: Scope) -> list[Any]:
         """Return the single value of each result."""
         return [computing.single_value(self.found, each) for each in self.results(scope)]
+
+
+def reads_of(state: QueryState) -> Iterator[joining.StepRead]:
+    """Yield the reads of the subqueries of Django's query. Sends no requests."""
+    found: Interpretation = state.interpretation
+    orders = [ordering.as_order(found.query, name) for name in state.order_by]
+    yield from _reads(state, [*found.expressions, *orders])
+
+
+def _reads(state: QueryState, expressions: Iterable[Any]) -> Iterator[joining.StepRead]:
+    source = partial(steps.source, state.asked, steps.Steps(DEFAULT_LIMIT))
+    for subquery in subqueries_in(expressions):
+        query = query_of(subquery).chain()
+        asked: Asked = getattr(query, "asked", (Asked(),))[0]
+        where, having, qualify = query.where.split_having_qualify(must_group_by=query.group_by is not None)
+        separated = _separated(query, query.get_initial_alias(), where)
+        queryset = _with_options(source(query.model), asked)
+        words = f"{type(subquery).__name__} of {query.model._meta.label}"
+        if query.is_empty():
+            queryset = queryset.none()
+        if separated.column is not None:
+            queryset = joining.with_example(queryset, separated.column.target)
+            words += f" by {separated.column.target.name} in the values of all matches"
+        yield joining.StepRead(words, queryset, join(separated.pushed))
+        yield from _reads(state, [*separated.rest, having, qualify, *query.annotations.values()])
 
 
 async def read(state: QueryState, levels: Levels, expressions: Iterable[Any], held: steps.Steps) -> None:
@@ -165,18 +190,7 @@ async def _items(
     query: Any, queryset: Any, asked: Asked, separated: _Separated, levels: Levels, held: steps.Steps
 ) -> list[Item]:
     """Return the items that the subqueries of all outer rows may need."""
-    mine = queryset._asked
-    queryset = queryset._asking(
-        replace(
-            mine,
-            visibility=asked.visibility,
-            using_index=asked.using_index,
-            without=asked.without,
-            consistent=asked.consistent or mine.consistent,
-            allow_scan=asked.allow_scan or mine.allow_scan,
-            allow_reads=asked.allow_reads or mine.allow_reads,
-        )
-    )
+    queryset = _with_options(queryset, asked)
     values = _outer_values(separated.outer, levels)
     if values is not None and not values:
         return []
@@ -195,6 +209,22 @@ async def _items(
         found = await _matches(narrow, separated.pushed, held.left + 1)
     held.take(narrow, len(found))
     return found
+
+
+def _with_options(queryset: Any, asked: Asked) -> Any:
+    """Return the queryset of a subquery's objects with the options of its own, beside those of the outer query."""
+    mine = queryset._asked
+    return queryset._asking(
+        replace(
+            mine,
+            visibility=asked.visibility,
+            using_index=asked.using_index,
+            without=asked.without,
+            consistent=asked.consistent or mine.consistent,
+            allow_scan=asked.allow_scan or mine.allow_scan,
+            allow_reads=asked.allow_reads or mine.allow_reads,
+        )
+    )
 
 
 def _outer_values(outer: Any, levels: Levels) -> list[Any] | None:

@@ -64,6 +64,10 @@ class Sort(Struct, frozen=True):
         return f"{'-' if self.descending else ''}{self.attribute}{where}"
 
 
+#: The default of ``allow_in_memory(max_bytes=...)``: 32 MB, as DynamoDB counts the sizes of items.
+DEFAULT_BYTES = 32 * 1024 * 1024
+
+
 class InMemory(Struct, frozen=True):
     """The processing of the matches after reading: a sort, or the ``work`` described in words.
 

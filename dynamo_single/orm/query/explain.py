@@ -7,19 +7,32 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from dynamo_single.costs import Cost, Costs, counted
+from dynamo_single.exceptions import NoAccessPattern
+from dynamo_single.lazy_modules import LazyModule
+from dynamo_single.orm.conditions.terms import Condition, join
 from dynamo_single.orm.plan.plan import Plan
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.requests.compiler import compile_plan
-from dynamo_single.orm.requests.explain import describe
+from dynamo_single.orm.requests.explain import describe, reads_text
 from dynamo_single.orm.results import objects, one_query, prefetch, related, rows
-from dynamo_single.orm.results.state import QueryState, RelatedReads
+from dynamo_single.orm.results.state import DEFAULT_LIMIT, QueryState, RelatedReads
 from dynamo_single.orm.schema.references import references
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.flow import run
 from dynamo_single.table.redirects import SentRequest, listening
 from dynamo_single.table.request import MAX_BATCH_KEYS
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.expressions import subqueries
+    from dynamo_single.orm.relations import joining
+else:
+    joining = LazyModule("dynamo_single.orm.relations.joining")
+    subqueries = LazyModule("dynamo_single.orm.expressions.subqueries")
 
 #: How many requests are reported one by one before the rest is only counted.
 SHOWN = 20
@@ -56,6 +69,33 @@ def announce_related(state: QueryState, plan: Plan, together: Collection[str]) -
     if others:
         shown = ", ".join(others)
         yield "then", f"prefetch_related({shown}): depends on the objects; explain(execute=True) lists its requests"
+
+
+def computed_steps(state: QueryState) -> Iterator[tuple[str, str]]:
+    """Yield the reads of referenced objects, joins and subqueries, and the limits that all steps share."""
+    asked = state.asked
+    if asked.columns is not None and asked.columns.paths:
+        shown = ", ".join(map(repr, asked.columns.names))
+        yield "then", f"values({shown}): one request for each {MAX_BATCH_KEYS} objects of each reference"
+    if state.interpretation is None:
+        return
+    reads = [*joining.reads_of(state), *subqueries.reads_of(state)]
+    for each in reads:
+        yield "then", f"{each.words}: {_read_text(each.queryset, each.where)}"
+    if reads:
+        held = f"{asked.in_memory or DEFAULT_LIMIT} items and {asked.in_memory_bytes} bytes"
+        yield "limit", f"the matches and all further steps together hold at most {held}"
+
+
+def _read_text(queryset: Any, where: Condition) -> str:
+    """Return how the objects of a step are read, whatever their values are."""
+    step = state_of(queryset).unordered()
+    if step.is_empty:
+        return "nothing"
+    try:
+        return reads_text(objects.plan_of_matches(replace(step, where=join([step.where, where]))))
+    except NoAccessPattern:
+        return "no key supports it, so that all objects are read"
 
 
 def deletion_lines(model: type[DynamoModel], plan: Plan) -> Iterator[tuple[str, str]]:

@@ -187,8 +187,8 @@ def separated(
         # Related objects are joined, as in SQL.
         if any(filters.leads_to_several(model, each) for each in conditions) and (negate or _has_negation(own)):
             raise NotSupported(
-                f"{model._meta.label}: OuterRef() in exclude(), or in ~Q(), over a relation to several objects is not "
-                "supported. Write ~Exists(...) of the related model."
+                f"{model._meta.label}: exclude() and ~Q() do not support OuterRef() over relations to several objects. "
+                "Write ~Exists(...) of the related model."
             )
         return [*own, *others], []
     if negate and own and others:

@@ -21,7 +21,7 @@ from dynamo_single.orm.query.async_methods import AsyncQuerySet
 from dynamo_single.orm.query.base import RowIterable
 from dynamo_single.orm.query.state import is_by_names, state_of
 from dynamo_single.orm.requests.compiler import compile_plan
-from dynamo_single.orm.schema import secrecy
+from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.keys.secret_values import MASK, lookups_in
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.types import DynamoModel, M
@@ -59,11 +59,7 @@ C = TypeVar("C", bound=type)
 
 #: Method name: why DynamoDB cannot, and the nearest thing that can.
 REFUSED = {
-    "difference": "DynamoDB has no set operations. Combine conditions, or compare in Python: "
-    "[each for each in queryset if each not in set(other)]",
     "extra": "DynamoDB has no SQL. Use filter() and order_by(), or compute in Python: [... for each in queryset]",
-    "intersection": "DynamoDB has no set operations. Combine the querysets, queryset & other, or compare in Python: "
-    "[each for each in queryset if each in set(other)]",
     "raw": "DynamoDB has no SQL. Use filter(), or PynamoDB's Model.query(), which takes keys and conditions",
     "select_for_update": "DynamoDB has no locks. Write on the condition that no other process changed the value: "
     "save(condition=Q(...)). With a VersionAttribute, every save() of a changed object raises StaleObject",
@@ -125,7 +121,8 @@ class QuerySet(AsyncQuerySet[M]):
             afterwards = [*related_reads]
         else:
             computed = computation.explain_requests(state.asked.computation)
-            afterwards = [*explain.deletion_lines(self.model, plan), *computed, *related_reads]
+            steps = explain.computed_steps(state)
+            afterwards = [*explain.deletion_lines(self.model, plan), *computed, *steps, *related_reads]
         if execute:
             afterwards += explain.execute(self._iterable_class(self), state.related_reads)
         requests = compile_plan(plan, table_name=state.table.name, limit=objects.first_limit(state, plan))
@@ -257,6 +254,7 @@ class QuerySet(AsyncQuerySet[M]):
 
     def values(self, *fields: object, **expressions: object) -> Any:
         """Dictionaries of the named attributes, which alone are read; of all of them without names."""
+        self._check_identity((*fields, *expressions))
         if self._asked.interpreted or expressions or not all(isinstance(field, str) for field in fields):
             self._refuse_secrets((*(fields or self._all_columns()), *expressions.values()))
             return interpreted.with_columns(self, fields, expressions, flat=None, named=False)
@@ -268,6 +266,7 @@ class QuerySet(AsyncQuerySet[M]):
             raise TypeError("'flat' and 'named' can't be used together.")
         if flat and len(fields) != 1:
             raise TypeError("'flat' is not valid when values_list is called with more than one field.")
+        self._check_identity(fields)
         if self._asked.interpreted or not all(isinstance(field, str) for field in fields):
             self._refuse_secrets(fields or self._all_columns())
             return interpreted.with_columns(self, fields, {}, flat=flat, named=named)
@@ -282,6 +281,18 @@ class QuerySet(AsyncQuerySet[M]):
         clone = self._asking(replace(self._asked, columns=row_columns.columns(self.model, fields, expressions, shape)))
         clone._iterable_class = RowIterable
         return clone
+
+    def _check_identity(self, fields: Sequence[object]) -> None:
+        """Raise ``NotSupported`` for rows that SQL would compare instead of the objects."""
+        if not self._asked.by_objects:
+            return
+        names = {field.name: field.attname for field in self.model._meta.concrete_fields}
+        given = {names.get(str(name), str(name)) for name in fields}
+        if fields and "pk" not in given and not given.issuperset(registry.layout_of(self.model).identity):
+            raise NotSupported(
+                f"{self._asked.by_objects} does not support values() without the primary key: SQL compares rows, "
+                "and this compares objects. Name 'pk' as well, or compare in Python: [... for each in queryset]."
+            )
 
     def _all_columns(self) -> tuple[str, ...]:
         """The names of the columns if none are given."""
@@ -361,6 +372,39 @@ class QuerySet(AsyncQuerySet[M]):
         result: Self = united
         return result
 
+    def intersection(self, *other_qs: object) -> Self:
+        """Return the objects that all of the querysets have, as ``filter(pk__in=other)``; ``order_by()`` sorts them.
+
+        Each of the others is read first: up to 1,000 keys, or as many as ``allow_in_memory()`` of this queryset allows.
+        """
+        return self._compared(other_qs, "intersection", negate=False)
+
+    def difference(self, *other_qs: object) -> Self:
+        """Return the objects that none of the others has, as ``exclude(pk__in=other)``; ``order_by()`` sorts them.
+
+        The others are read first, as in ``intersection()``.
+        """
+        return self._compared(other_qs, "difference", negate=True)
+
+    def _compared(self, others: Sequence[Any], name: str, *, negate: bool) -> Self:
+        in_python = f"[each for each in queryset if each {'not in' if negate else 'in'} set(other)]"
+        for each in (self, *others):
+            if getattr(each, "model", None) is not self.model or _is_of_rows(each):
+                raise NotSupported(
+                    f"{name}() compares objects of one model, {self.model._meta.label}, and got {shown(each)}. Compare "
+                    f"rows in Python: {in_python}."
+                )
+        if self.query.is_sliced:
+            raise NotSupported(
+                f"{name}() does not support a slice. Slice the result, or compare in Python: {in_python}."
+            )
+        found: Any = self._asking(replace(self._asked, by_objects=f"{name}()"))
+        found.query.clear_ordering(force=True)
+        for each in others:
+            found._filter_or_exclude_inplace(negate, (), {"pk__in": each})
+        result: Self = found
+        return result
+
     def __or__(self, other: Any) -> Self:
         if self.query.is_sliced or (hasattr(other, "query") and other.query.is_sliced):
             raise NotSupported(
@@ -390,6 +434,12 @@ class QuerySet(AsyncQuerySet[M]):
         related.check_references(self.model, fields)
         clone: Self = super().select_related(*fields)
         return clone
+
+
+def _is_of_rows(queryset: Any) -> bool:
+    """Return whether a queryset has rows or annotations, which set operations of SQL compare."""
+    asked = queryset._asked
+    return bool(asked.columns is not None or asked.computation or queryset.query.annotations or asked.row_shape)
 
 
 def _shown(model: type[DynamoModel], args: Any, kwargs: Any) -> str:

@@ -18,9 +18,16 @@ from dynamo_single.exceptions import DynamoSingleError, NotSupported
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.terms import Condition, Nothing
 from dynamo_single.orm.items import refresh
-from dynamo_single.orm.plan.plan import Visibility
+from dynamo_single.orm.plan.plan import DEFAULT_BYTES, Visibility
 from dynamo_single.orm.query import subqueries
-from dynamo_single.orm.results.state import DEFAULT_LIMIT, NO_RELATED_READS, Asked, QueryState, RelatedReads, Window
+from dynamo_single.orm.results.state import (
+    DEFAULT_LIMIT,
+    NO_RELATED_READS,
+    Asked,
+    QueryState,
+    RelatedReads,
+    Window,
+)
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.fetching import FetchMode, checked_mode, mode_to_set
 from dynamo_single.orm.schema.types import DynamoModel, M
@@ -119,12 +126,18 @@ class StatefulQuerySet(models.QuerySet[M]):
         """
         return self._asking(replace(self._asked, allow_reads=objects.checked_reads(number)))
 
-    def allow_in_memory(self, limit: int = DEFAULT_LIMIT) -> Self:
-        """Allow up to ``limit`` matches in memory, for computations and orders that DynamoDB does not support.
+    def allow_in_memory(self, limit: int = DEFAULT_LIMIT, *, max_bytes: int = DEFAULT_BYTES) -> Self:
+        """Allow up to ``limit`` items in memory, for computations and orders that DynamoDB does not support.
 
-        More raise ``TooManyMatches``; results are never cut off. Queries that a key supports still use it.
+        All steps of a query share both limits: its matches, the keys of related objects, the objects of joins and
+        subqueries, and the querysets in its conditions. ``max_bytes`` bounds the sizes of the items together, as
+        DynamoDB counts them: 32 MB by default. In Python they take several times as much. More raise
+        ``TooManyMatches``; results are never cut off. Queries that a key supports still use it.
         """
-        return self._asking(replace(self._asked, in_memory=objects.checked_limit(limit)))
+        asked = replace(
+            self._asked, in_memory=objects.checked_limit(limit), in_memory_bytes=objects.checked_bytes(max_bytes)
+        )
+        return self._asking(asked)
 
     def fetch_mode(self, fetch_mode: FetchMode) -> Self:
         """For whom a reference, or an attribute that ``only()`` left out, is read once it is touched.
@@ -211,7 +224,7 @@ class StatefulQuerySet(models.QuerySet[M]):
         """Return the queryset that replaces this one after that read."""
         if not self._asked.inside:
             return self
-        if self._leads_on([condition for _, condition in self._asked.inside]):
+        if self._asked.in_memory is not None or self._leads_on([condition for _, condition in self._asked.inside]):
             read_all, read = subqueries.with_subquery_values, subqueries.subquery_values
             return cast(Self, await steps.narrowed(self, read_all, read))
         narrowed = self._asking(replace(self._asked, inside=()))

@@ -6,20 +6,27 @@ left joins keep them. Each model is read once for each join, for all rows togeth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from django.db.models.sql.constants import LOUTER
+from msgspec import Struct
 
 from dynamo_single.exceptions import NoAccessPattern, NotSupported, TooManyMatches
+from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
 from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.items.readers import value_reader
+from dynamo_single.orm.relations import steps
 from dynamo_single.orm.relations.steps import Steps
 from dynamo_single.orm.results import objects
+from dynamo_single.orm.results.state import DEFAULT_LIMIT, QueryState
+from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.base import IdentityField
+from dynamo_single.orm.schema.identities import example_value_of
 
 #: The items of a row by alias; ``None`` if a left join finds no object.
 Row = Mapping[str, Item | None]
@@ -31,6 +38,30 @@ def joins_of(query: Any) -> list[tuple[str, Any]]:
     """Return the joins that a query uses, by alias, each after its parent; the base table is none."""
     used = query.alias_map.items()
     return [(alias, join) for alias, join in used if join.parent_alias is not None and query.alias_refcount[alias]]
+
+
+class StepRead(Struct, frozen=True):
+    """The objects of a step, for ``explain()``: what they are for, and a queryset with an example of their keys."""
+
+    words: str
+    queryset: Any
+    where: Condition = EVERYTHING
+
+
+def reads_of(state: QueryState) -> Iterator[StepRead]:
+    """Yield the reads of the joins of Django's query. Sends no requests."""
+    source = partial(steps.source, state.asked, steps.Steps(DEFAULT_LIMIT))
+    for _, join in joins_of(state.interpretation.query):
+        ((_, far),) = join.join_fields
+        words = f"joins {far.model._meta.label} by {far.name} in the values of all matches"
+        yield StepRead(words, with_example(source(far.model), far))
+
+
+def with_example(queryset: Any, field: Any) -> Any:
+    """Return the queryset with a condition on a field, for a plan that does not depend on the value."""
+    attributes = [registry.attributes_of(field.model)[name] for name in getattr(field, "names", (field.attname,))]
+    values = {each.name: example_value_of(each) for each in attributes}
+    return queryset.filter(**{f"{name}__in": [value] for name, value in values.items()})
 
 
 def check(query: Any) -> None:
@@ -50,38 +81,38 @@ def check(query: Any) -> None:
             )
 
 
-async def joined(query: Any, items: Iterable[Item], source: Source, steps: Steps) -> Sequence[Row]:
+async def joined(query: Any, items: Iterable[Item], source: Source, budget: Steps) -> Sequence[Row]:
     """Return the rows of a query, given the items of its own model.
 
     Sends the requests of one queryset for each join. Raises ``TooManyMatches`` if related objects and rows are more
-    than ``steps`` allows.
+    than ``budget`` allows.
     """
     rows: list[dict[str, Item | None]] = [{query.get_initial_alias(): item} for item in items]
     for alias, join in joins_of(query):
         ((near, far),) = join.join_fields
         read = field_reader(near)
         keys = [None if (item := row[join.parent_alias]) is None else read(item) for row in rows]
-        found = await related_items(far, keys, source, steps)
+        found = await related_items(far, keys, source, budget)
         rows = [
             {**row, alias: item}
             for row, key in zip(rows, keys, strict=True)
             for item in found.get(key) or ((None,) if join.join_type == LOUTER else ())
         ]
-        _check_rows(query, len(rows), steps)
+        _check_rows(query, len(rows), budget)
     return rows
 
 
-def _check_rows(query: Any, number: int, steps: Steps) -> None:
-    if number > steps.limit:
+def _check_rows(query: Any, number: int, budget: Steps) -> None:
+    if number > budget.limit:
         raise TooManyMatches(
             f"{query.model._meta.label}: {number} rows of objects with their related objects are more than "
-            f"allow_in_memory(limit={steps.limit}) allows. Nothing was cut off, so there is no result. Allow more: "
+            f"allow_in_memory(limit={budget.limit}) allows. Nothing was cut off, so there is no result. Allow more: "
             ".allow_in_memory(limit=...).",
-            limit=steps.limit,
+            limit=budget.limit,
         )
 
 
-async def related_items(far: Any, keys: Iterable[Any], source: Source, steps: Steps) -> dict[Any, list[Item]]:
+async def related_items(far: Any, keys: Iterable[Any], source: Source, budget: Steps) -> dict[Any, list[Item]]:
     """Return the items of a model by the value of its field ``far``, which is one of the keys."""
     wanted = list(dict.fromkeys(key for key in keys if key is not None))
     if not wanted:
@@ -90,12 +121,12 @@ async def related_items(far: Any, keys: Iterable[Any], source: Source, steps: St
     queryset = source(far.model)
     chosen = queryset.filter(**{f"{name}__in": wanted})
     try:
-        items = await _items(chosen, steps.left + 1)
+        items = await _items(chosen, budget.left + 1)
     except NoAccessPattern:
         # No key has the reference: all objects of the model are read, if a key lists them.
         chosen = queryset
-        items = await _items(chosen, steps.left + 1)
-    steps.take(chosen, len(items))
+        items = await _items(chosen, budget.left + 1)
+    budget.take(chosen, len(items))
     read, found = field_reader(far), dict[Any, list[Item]]()
     for item in items:
         found.setdefault(read(item), []).append(item)

@@ -27,12 +27,14 @@ ConditionReader = Callable[[Q, ValuesReader], Awaitable[Q]]
 class Steps:
     """The steps of one evaluation: the querysets that were read, and how many keys each returned.
 
-    ``limit`` bounds the keys of all steps and the matches of the queryset itself together.
+    ``limit`` bounds the keys and objects of all steps and the matches of the queryset itself together. ``bytes`` is the
+    size of the objects that were read until now.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.held = 0
+        self.bytes = 0
         #: Whether a condition is about a relation to several objects.
         self.has_several = False
         self.read: list[tuple[Any, int]] = []
@@ -46,8 +48,8 @@ class Steps:
         """Record a step; raise ``TooManyMatches`` if it found more than may be held."""
         if found > self.left:
             raise TooManyMatches(
-                f"{queryset.model._meta.label}: a step over relations finds more than {self.left} keys, and other "
-                f"steps found {self.held}. All together may be {self.limit}. Nothing was cut off, so there is no "
+                f"{queryset.model._meta.label}: a step finds more than {self.left} keys or objects, and other steps "
+                f"found {self.held}. All together may be {self.limit}. Nothing was cut off, so there is no "
                 "result. Filter by more, or allow more: .allow_in_memory(limit=...).",
                 limit=self.limit,
             )
@@ -68,6 +70,7 @@ def source(asked: Asked, steps: Steps, model: Any) -> Any:
         queryset._asked,
         visibility="live",
         in_memory=steps.limit,
+        in_memory_bytes=asked.in_memory_bytes,
         steps=steps,
         consistent=asked.consistent,
         allow_scan=asked.allow_scan,
@@ -107,6 +110,10 @@ async def narrowed(queryset: Any, read_all: ConditionReader, read: ValuesReader)
 
 async def _values(outer: Any, read: ValuesReader, name: str, queryset: Any) -> list[Any]:
     """Return the keys of a step; if no key supports it, the possible keys of the outer objects are read first."""
+    if queryset._asked.steps is None and outer._asked.in_memory is not None:
+        # A queryset of the caller's after __in, which shares the limit.
+        shared = replace(queryset._asked, steps=outer._asked.steps, in_memory_bytes=outer._asked.in_memory_bytes)
+        return await read(name, queryset._asking(shared))
     try:
         return await read(name, queryset)
     except NoAccessPattern:

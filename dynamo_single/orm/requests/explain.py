@@ -75,7 +75,7 @@ def _lines(plan: Plan) -> Iterable[tuple[str, str]]:
         yield from ((label, "none" if text == _ALL_WANTED else text) for label, text in of_reach)
         yield "matched", f"in memory: {condition_text(plan.filter, plan.layout)} ({plan.reason})"
         return
-    yield "reads", _reads(plan)
+    yield "reads", reads_text(plan)
     yield "because", f"{plan.reason}."
     for text in _keys(plan):
         yield "key", text
@@ -88,7 +88,8 @@ def _lines(plan: Plan) -> Iterable[tuple[str, str]]:
     yield "requests", _requests(plan)
 
 
-def _reads(plan: Plan) -> str:
+def reads_text(plan: Plan) -> str:
+    """Return the operation of a plan and what it is on."""
     if plan.lookup is not None:
         claims = f"the claim on {plan.lookup.name}" if plan.single else f"the claims on {plan.lookup.name}"
         objects = "the object that holds it" if plan.single else "the objects that hold them"

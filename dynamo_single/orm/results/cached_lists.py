@@ -27,10 +27,11 @@ from dynamo_single.orm.conditions.terms import (
 )
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.choice import needs_python
-from dynamo_single.orm.plan.plan import KeyCondition, Plan, Query, attributes_of
+from dynamo_single.orm.plan.plan import DEFAULT_BYTES, KeyCondition, Plan, Query, attributes_of
 from dynamo_single.orm.reading import execute
 from dynamo_single.orm.requests.actions import ItemKey, key_of
 from dynamo_single.orm.requests.expressions import split_conditions
+from dynamo_single.orm.schema.keys.values import item_size
 from dynamo_single.table.request import NewItem
 from dynamo_single.table.table import Table
 
@@ -41,11 +42,14 @@ ReadRange = tuple[str | None, tuple[KeyCondition, ...], bool]
 class CachedLists:
     """The cached rows: at most ``limit`` items of each range, and as many of each partition if there are several.
 
+    The items of one range have at most ``most_bytes`` bytes together.
+
     ``is_exceeded`` is set after ``TooManyMatches`` reported that there are more, which are not read again.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, most_bytes: int = DEFAULT_BYTES) -> None:
         self.limit = limit
+        self.most_bytes = most_bytes
         self.is_exceeded = False
         self._read: dict[ReadRange, list[NewItem] | None] = {}
 
@@ -79,31 +83,31 @@ class CachedLists:
     async def _items(self, table: Table, reach: Plan) -> list[NewItem]:
         key = reach.index, reach.conditions, reach.consistent
         if key not in self._read:
-            found = await _read_range(table, reach, self.limit + 1)
-            self._read[key] = found if len(found) <= self.limit else None
+            self._read[key] = await _read_range(table, reach, self.limit, self.most_bytes)
         known = self._read[key]
         if known is None:
             self.is_exceeded = True
             raise TooManyMatches(
-                f"{reach.layout.label}: there are more than {self.limit} objects to read, which is the limit "
-                "for lists in memory. The result would be incomplete, so none is returned. Filter further, "
-                "or raise the limit with .allow_in_memory(limit=...).",
+                f"{reach.layout.label}: there are more than {self.limit} objects to read, or more than "
+                f"{self.most_bytes} bytes, which are the limits for lists in memory. The result would be incomplete, "
+                "so none is returned. Filter further, or raise the limit with .allow_in_memory(limit=..., "
+                "max_bytes=...).",
                 limit=self.limit,
             )
         return known
 
 
-async def _read_range(table: Table, reach: Plan, most: int) -> list[NewItem]:
-    """Return the items of a range, each once, up to ``most`` and the rest of its page."""
-    if reach.kind != "union":
-        return await execute.item_list(table, reach, stop=most)
+async def _read_range(table: Table, reach: Plan, limit: int, most_bytes: int) -> list[NewItem] | None:
+    """Return the items of a range, each once; ``None`` if there are more than the limits allow."""
     found: dict[ItemKey, NewItem] = {}
-    async with aclosing(execute.pages(table, reach)) as pages:
+    size, stop = 0, None if reach.kind == "union" else limit + 1
+    async with aclosing(execute.pages(table, reach, stop=stop)) as pages:
         async for page in pages:
             for item in page:
                 found.setdefault(key_of(item), item)
-            if len(found) >= most:
-                break
+            size += sum(map(item_size, page))
+            if len(found) > limit or size > most_bytes:
+                return None
     return list(found.values())
 
 

@@ -29,7 +29,7 @@ from dynamo_single.orm.results import cached_lists, related, sorting
 from dynamo_single.orm.results.state import DEFAULT_LIMIT, QueryState
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.keys.values import shown
+from dynamo_single.orm.schema.keys.values import item_size, shown
 from dynamo_single.orm.schema.references import Children
 from dynamo_single.table.answers import TypedResponse, plain_response
 from dynamo_single.table.flow import Pages, as_stream
@@ -53,6 +53,15 @@ def checked_limit(limit: object) -> int:
             f"allow_in_memory(limit=...) takes the maximum number of matches, at least 1, not {shown(limit)}."
         )
     return limit
+
+
+def checked_bytes(number: object) -> int:
+    """Return a limit of bytes; raises ``InvalidValue`` for anything else."""
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise InvalidValue(
+            f"allow_in_memory(max_bytes=...) takes the most bytes of items to work on, from 1 up, not {shown(number)}."
+        )
+    return number
 
 
 def checked_reads(number: object) -> int:
@@ -289,7 +298,9 @@ def items(state: QueryState, plan: Plan) -> Pages[Item]:
 
 def _pages(state: QueryState, plan: Plan, *, skip: int = 0, stop: int | None = None) -> Pages[Item]:
     if plan.kind == "held":
-        rows = state.asked.cached_lists or cached_lists.CachedLists(state.asked.in_memory or DEFAULT_LIMIT)
+        rows = state.asked.cached_lists or cached_lists.CachedLists(
+            state.asked.in_memory or DEFAULT_LIMIT, state.asked.in_memory_bytes
+        )
         return rows.pages(state.table, plan, skip=skip, stop=stop)
     return execute.pages(state.table, plan, skip=skip, stop=stop)
 
@@ -307,11 +318,20 @@ def matches(state: QueryState, plan: Plan, limit: int | None) -> Pages[Item]:
 
 
 async def limited_matches(state: QueryState, found: Pages[Item], limit: int | None) -> Pages[Item]:
-    """Yield the items; raise ``TooManyMatches`` for the first item over the limit."""
-    seen = 0
+    """Yield the items; raise ``TooManyMatches`` for the first item over the limit, and the first page over its bytes.
+
+    The steps of the query that have a common limit record the bytes.
+    """
+    seen, steps = 0, state.asked.steps
+    size = 0 if steps is None else steps.bytes
     async with aclosing(found):
         async for page in found:
             first, seen = seen, seen + len(page)
+            if limit is not None or steps is not None:
+                size += sum(map(item_size, page))
+                _check_size(state, seen, size)
+                if steps is not None:
+                    steps.bytes = size
             if limit is None or seen <= limit:
                 yield page
                 continue
@@ -325,13 +345,27 @@ def check_number(state: QueryState, number: int, limit: int | None) -> None:
         return
     steps = state.asked.steps
     allowed = limit if steps is None else steps.limit
-    beside = "" if steps is None else f" in addition to the {steps.held} keys of related objects"
+    beside = "" if steps is None or not steps.held else f" in addition to the {steps.held} keys of related objects"
     raise TooManyMatches(
         f"{state.label}: more than {limit} objects match{beside}, the limit of "
         f"allow_in_memory(limit={allowed}). The result would be incomplete, so the app returns none. Raise the "
         "limit: .allow_in_memory(limit=...).",
         limit=allowed,
     )
+
+
+def _check_size(state: QueryState, number: int, size: int) -> None:
+    """Raise ``TooManyMatches`` for matches that are larger together than the limit of bytes."""
+    asked = state.asked
+    if size > asked.in_memory_bytes:
+        beside = " with the objects of other steps" if asked.steps is not None and asked.steps.held else ""
+        raise TooManyMatches(
+            f"{state.label}: the first {number} matches have {size} bytes{beside}, and "
+            f"allow_in_memory(max_bytes={asked.in_memory_bytes}) allows no more. The result would be "
+            "incomplete, so the app returns none. Filter by more, or raise the limit: "
+            ".allow_in_memory(limit=..., max_bytes=...).",
+            limit=asked.in_memory_bytes,
+        )
 
 
 def first_limit(state: QueryState, plan: Plan) -> int | None:

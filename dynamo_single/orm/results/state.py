@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition, Order
-from dynamo_single.orm.plan.plan import Query, Visibility
+from dynamo_single.orm.plan.plan import DEFAULT_BYTES, Query, Visibility
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.bindings import AS_DECLARED, binding_if_known, binding_of
@@ -68,6 +68,7 @@ class Steps(Protocol):
 
     limit: int
     held: int
+    bytes: int
     has_several: bool
     read: list[tuple[Any, int]]
 
@@ -86,11 +87,14 @@ class Asked(Struct, frozen=True):
     allow_scan: bool = False
     allow_reads: int | None = None
     in_memory: int | None = None
+    in_memory_bytes: int = DEFAULT_BYTES
     columns: Columns | None = None
     computation: Computation | None = None
     distinct: bool = False
     #: Conditions with querysets after ``__in``, which are read first, and whether each condition is negated.
     inside: tuple[tuple[bool, Q], ...] = ()
+    #: The set operation that compared objects rather than rows, or nothing.
+    by_objects: str = ""
     #: Rows that are read once, for queries that no key supports exactly.
     cached_lists: CachedLists | None = None
     #: Whether the order of the key that is read replaces an order by ``pk`` alone.

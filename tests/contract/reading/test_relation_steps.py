@@ -91,7 +91,7 @@ def test_steps_and_matches_share_one_limit(zoo: Any) -> None:
 
 
 def test_step_over_the_limit_says_how_many(zoo: Any) -> None:
-    with pytest.raises(TooManyMatches, match="finds more than 1 keys, and other steps found 0"):
+    with pytest.raises(TooManyMatches, match="finds more than 1 keys or objects, and other steps found 0"):
         list(zoo.house.objects.allow_in_memory(1).filter(animals__kind="owl"))
 
 

@@ -91,19 +91,6 @@ ROWS: dict[str, Row] = {
         of="Line",
         run="queryset{}.alias(t=F('qty') * F('unit_price')).filter(t__gt=30)",
     ),
-    "difference": Row(
-        ask=all_of("Customer", lambda queryset: list(queryset.difference(queryset.filter(city="Rome")))),
-        says="[each for each in queryset if each not in set(other)]",
-        names=lambda shop: {"other": shop.all(shop.Customer).filter(city="Rome")},
-    ),
-    "intersection": Row(
-        ask=all_of(
-            "Customer", lambda queryset: list(queryset.filter(city="Rome").intersection(queryset.filter(is_vip=True)))
-        ),
-        says="queryset & other",
-        base=lambda shop: shop.all(shop.Customer).filter(city="Rome"),
-        names=lambda shop: {"other": shop.all(shop.Customer).filter(is_vip=True)},
-    ),
     "extra": Row(
         ask=all_of("Customer", lambda queryset: list(queryset.extra(where=["name = 'bob'"]))),
         says="filter()",

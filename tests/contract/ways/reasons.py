@@ -23,6 +23,7 @@ GUARD = "A guard of a lower layer: querysets refuse it before, or never ask for 
 OWN = "A method or an option of ours, which Django does not have: nothing is to be compared."
 MIGRATE = "The way out is a command, which tests of migrations run."
 KEPT = "The way out is to leave the value as it is."
+SETS = "SQLite refuses it too, or compares rows; tests of set operations provoke it."
 ELSE = "It takes a generic relation, or a model in an SQL database; the way out is another query."
 OUTER = "It has no row without an outer queryset; tests of subqueries provoke it."
 MANY = "It takes more objects than a test of a way out writes; tests of its own limit reach it."
@@ -126,10 +127,17 @@ REASONS: dict[str, str] = dict(
                     *(f"orm/write/queryset_update.py: _target {number}" for number in (3, 4)),
                 ),
             ),
+            (OUTER, ("orm/query/interpreted.py: separated",)),
+            (
+                SETS,
+                (
+                    *(f"orm/query/queryset.py: QuerySet._compared {number}" for number in (1, 2)),
+                    "orm/query/queryset.py: QuerySet._check_identity",
+                ),
+            ),
             (
                 ELSE,
                 (
-                    "orm/query/interpreted.py: separated",
                     "orm/relations/joining.py: check 1",
                     "orm/relations/joining.py: check 2",
                 ),
@@ -145,6 +153,7 @@ REASONS: dict[str, str] = dict(
                     "orm/requests/atomic_block.py: Block._check_room",
                     "orm/requests/compiler.py: compile_transaction 2",
                     "orm/results/cached_lists.py: CachedLists._items",
+                    "orm/results/objects.py: _check_size",
                     "orm/results/objects.py: _count_up_to",
                     "orm/write/move.py: _move_tree",
                     "orm/write/move.py: _refuse_orphans",

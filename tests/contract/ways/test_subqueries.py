@@ -306,3 +306,45 @@ def test_update_writes_values_of_subqueries(shops: tuple[Shop, Shop]) -> None:
     ours, _ = shops
     assert customers(ours).filter(pk="c1").update(city=newest(ours, "status")) == 1
     assert ours.Customer.objects.get(pk="c1").city == "paid"
+
+
+def test_explain_describes_joins_and_subqueries(shops: tuple[Shop, Shop]) -> None:
+    ours, _ = shops
+    open_ones = Exists(of_customer(ours).filter(status="open"))
+    text = customers(ours).annotate(x=open_ones, n=Count("orders"), m=number(ours)).explain()
+    joins, exists, counted, limit = [line.strip() for line in text.splitlines() if line[:6] in ("  then", "  limi")]
+    assert joins.startswith("then      joins catalog.ShopOrder by customer in the values of all matches: Query on by_c")
+    assert "Exists of catalog.ShopOrder by customer in the values of all matches: Query on" in f"{exists}{counted}"
+    assert limit == "limit     the matches and all further steps together hold at most 1000 items and 33554432 bytes"
+
+
+def test_explain_sends_no_request_for_subqueries(shops: tuple[Shop, Shop]) -> None:
+    ours, _ = shops
+    with assert_requests([]):
+        text = customers(ours).filter(Exists(ours.Customer.objects.filter(city=OuterRef("city")))).explain()
+    assert "Exists of catalog.ShopCustomer by city in the values of all matches: Query on listed" in text
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda q, s: q.order_by("city"),
+        lambda q, s: q.filter(name__endswith="e"),
+        lambda q, s: q.order_by().values("city").annotate(n=Count("pk")),
+        lambda q, s: q.annotate(n=Max("orders__placed")),
+        lambda q, s: q.filter(Exists(of_customer(s))),
+    ],
+)
+def test_bytes_over_the_limit_are_an_error(shops: tuple[Shop, Shop], ask: Callable[[Any, Shop], Any]) -> None:
+    ours, _ = shops
+    with pytest.raises(TooManyMatches, match=r"bytes.*\.allow_in_memory\(limit=\.\.\., max_bytes=\.\.\.\)"):
+        list(ask(ours.Customer.objects.allow_in_memory(100, max_bytes=300), ours))
+
+
+def test_bytes_of_inner_objects_count(shops: tuple[Shop, Shop]) -> None:
+    """The customers alone have fewer bytes."""
+    ours, _ = shops
+    few = ours.Customer.objects.allow_in_memory(100, max_bytes=1500)
+    assert len(few.order_by("city")) == 5
+    with pytest.raises(TooManyMatches, match="with the objects of other steps"):
+        list(few.filter(Exists(of_customer(ours))))
