@@ -9,16 +9,15 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from django.apps import apps
 from django.db import models as django_models
 from django.db.models.fields import NOT_PROVIDED
-from django.db.models.fields.related import lazy_related_operation
 
 from dynamo_single import models
-from dynamo_single.exceptions import ConfigurationError, NotSupported
+from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.model.metaclass import ModelMeta
+from dynamo_single.orm.schema.attributes.references import ON_DELETE
 from dynamo_single.orm.schema.fields import base as fields_base
-from tests.upstream import catalogue, keys
+from tests.upstream import keys
 
 
 class NumberField(fields_base.IntegerField):
@@ -63,6 +62,7 @@ ATTRIBUTES: dict[str, tuple[Any, dict[str, Any]]] = {
     "DurationField": (models.DurationAttribute, {}),
     "EmailField": (models.EmailAttribute, {"max_length": 254}),
     "FileField": (models.FileAttribute, {}),
+    "FilePathField": (models.UnicodeAttribute, {}),
     "FloatField": (models.NumberAttribute, {}),
     "GenericIPAddressField": (models.IPAddressAttribute, {}),
     "ImageField": (models.ImageAttribute, {}),
@@ -89,6 +89,8 @@ LEFT_OUT = {
     *("limit_choices_to", "parent_link", "related_query_name", "symmetrical", "to_field"),
     *("unique_for_date", "unique_for_month", "unique_for_year"),
 }
+#: The options of many-to-many fields that the app's relations have.
+KEPT_OF_RELATIONS = {"verbose_name", "help_text", "blank", "limit_choices_to", "through", "through_fields"}
 
 
 class Refusing(type):
@@ -183,71 +185,38 @@ class Reference(Field):
         if isinstance(to, Refusing):
             return Unsupported(str(to.error))
         attribute, fixed = REFERENCES[self.kind]
-        made = _made(attribute, to, {**fixed, **options})
-        made.on_delete = on_delete
-        return made
-
-
-class Links:
-    """The manager of a many-to-many field, of which there is none: what is added is dropped, reading is refused."""
-
-    def add(self, *objs: Any, **options: Any) -> None:
-        """Nothing."""
-
-    set = add
-
-    def __getattr__(self, name: str) -> Any:
-        raise NotSupported("There are no many-to-many fields.")
-
-
-class LinksDescriptor:
-    """Gives the manager on either side."""
-
-    def __get__(self, instance: Any, owner: Any) -> Any:
-        return Links()
-
-    def __set__(self, instance: Any, value: Any) -> None:
-        raise NotSupported("There are no many-to-many fields.")
+        kept = on_delete if on_delete in ON_DELETE else django_models.DO_NOTHING
+        return _made(attribute, to, {**fixed, **options, "on_delete": kept})
 
 
 class ManyToManyField:
-    """A relation that upstream's set-up may fill, and that no test can read.
+    """A relation, until the class that declares it is ours: ``ours()`` is the app's own.
 
-    In an app of the admin it is ours, unless upstream names the model of its edges, or means both sides at once.
+    A relation of a model to itself goes one way, because the app has no symmetrical ones.
     """
 
     one_to_one = many_to_one = one_to_many = auto_created = primary_key = False
     remote_field = None
 
-    def __init__(self, to: Any, *args: Any, related_name: str | None = None, **options: Any) -> None:
+    def __init__(self, to: Any, related_name: str | None = None, **options: Any) -> None:
         self.to = to
         self.related_name = related_name
         self.options = options
 
-    def ours(self) -> Any:
-        """The relation as a project ports it; ``None`` where it cannot."""
-        if self.to == "self" or isinstance(self.to, Refusing):
-            return None
-        if not {"verbose_name", "help_text", "blank", "limit_choices_to"}.issuperset(self.options):
-            return None
-        return models.ManyToMany(self.to, related_name=self.related_name, **self.options)
+    def ours(self, *, again: bool) -> Any:
+        """The relation as a project ports it; ``again`` hides the other side, which the parent's relation has."""
+        for model in (self.to, self.options.get("through")):
+            if isinstance(model, Refusing):
+                return Unsupported(str(model.error))
+        related_name = "+" if again else self.related_name
+        if self.to == "self" and self.options.get("symmetrical", True):
+            related_name = "+"
+        kept = {name: value for name, value in self.options.items() if name in KEPT_OF_RELATIONS}
+        return models.ManyToMany(self.to, related_name=related_name, **kept)
 
     def contribute_to_class(self, cls: Any, name: str) -> None:
-        """Put the descriptors on both sides."""
+        """Nothing: upstream puts groups and permissions into classes of users, and the app's users have their own."""
         self.name = name
-        setattr(cls, name, LinksDescriptor())
-        accessor = self.related_name or f"{cls.__name__.lower()}_set"
-        if cls._meta.abstract or accessor.endswith("+") or self.to == "self" or isinstance(self.to, Refusing):
-            return
-        label = self.to if isinstance(self.to, str) else self.to._meta.label
-        app_label, _, model = label.rpartition(".")
-
-        def put(other: Any) -> None:
-            setattr(
-                other, accessor % {"class": cls.__name__.lower(), "app_label": cls._meta.app_label}, LinksDescriptor()
-            )
-
-        apps.lazy_model_operation(put, (app_label or cls._meta.app_label, model.lower()))
 
 
 class Converting(ModelMeta):
@@ -264,7 +233,7 @@ class Converting(ModelMeta):
                 return refused(name, base.error, namespace)
         keys.convert_meta(name, namespace)
         declared = dict(namespace)
-        _take_relations(namespace)
+        _take_relations(name, namespace)
         try:
             if any(isinstance(base, Converting) for base in bases):
                 if not getattr(namespace.get("Meta"), "proxy", False):
@@ -274,40 +243,20 @@ class Converting(ModelMeta):
         except ConfigurationError as error:
             return refused(name, error, declared)
         made._declared = (bases, declared)
-        if not made._meta.abstract and not made._meta.proxy:
-            for field in made._meta.local_fields:
-                if getattr(getattr(field, "attribute", None), "on_delete", None) is django_models.CASCADE:
-                    _cascade(made, field)
         return made
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any) -> None:
         super().__init__(name, cls.__bases__, namespace, **kwargs)
 
 
-def _take_relations(namespace: dict[str, Any]) -> None:
-    """Put our relations in the places of those that can be ported: in apps of the admin, which shows them."""
-    app = namespace["__module__"].partition(".")[0]
-    if not catalogue.APPS.get(app, catalogue.App()).admin:
-        return
+def _take_relations(model: str, namespace: dict[str, Any]) -> None:
+    """Put the app's relations in the places of Django's, and remember the models of their edges for their keys."""
     for name, value in namespace.items():
         if isinstance(value, ManyToManyField):
-            namespace[name] = value.ours() or value
-        elif isinstance(value, models.ReferenceAttribute):
-            on_delete = getattr(value, "on_delete", None)
-            if on_delete in (django_models.PROTECT, django_models.SET_NULL):
-                value.field_options["on_delete"] = on_delete
-
-
-def _cascade(model: Any, field: Any) -> None:
-    """Declare the children that are deleted with what they refer to: ``on_delete=CASCADE`` as a project ports it."""
-    name = f"cascade_{model._meta.model_name}_{field.name}"
-
-    def put(child: Any, parent: Any) -> None:
-        children = models.Children(child, field=field.name, cascade=True)
-        children.__set_name__(parent, name)
-        setattr(parent, name, children)
-
-    lazy_related_operation(put, model, field.remote_field.model)
+            if isinstance(through := value.options.get("through"), str):
+                to = model if value.to == "self" else value.to
+                keys.EDGES[through.rpartition(".")[2]] = (model, to, value.options.get("through_fields"))
+            namespace[name] = value.ours(again=isinstance(value, AgainDeclared))
 
 
 def _abstract(mcs: Any, base: Any) -> Any:
@@ -324,7 +273,13 @@ def _abstract(mcs: Any, base: Any) -> Any:
     return mcs(f"{base.__name__}Fields", bases, copied)
 
 
+class AgainDeclared(ManyToManyField):
+    """A relation that a child has from a concrete parent."""
+
+
 def _copied(value: Any) -> Any:
+    if isinstance(value, ManyToManyField):
+        return AgainDeclared(value.to, **value.options)
     if not isinstance(value, models.Attribute):
         return value
     copied = value.copy()
@@ -339,15 +294,11 @@ class QuerySet(models.QuerySet):
 
 
 class Manager(models.Manager):
-    """Our manager, with what the app is allowed."""
+    """Our manager; its querysets may work in memory, because Django's semantics are what is tested."""
 
     def get_queryset(self) -> Any:
         """Every object."""
-        queryset: Any = super().get_queryset()
-        app = catalogue.APPS.get(self.model.__module__.partition(".")[0], catalogue.App())
-        for name in app.managers:
-            queryset = getattr(queryset, name)()
-        return queryset
+        return super().get_queryset().allow_in_memory()
 
 
 class Model(models.Model, metaclass=Converting):

@@ -1,28 +1,31 @@
 """The list of upstream's tests that do not pass: ``expected_failures.txt``.
 
-A paragraph for each reason: the bold words of its line in docs/limitations.md, the number of tests that it may have,
-and the tests. ``[5.2]`` before a test says that it fails on that release only.
+A paragraph for each reason, the number of tests that it may have, and the tests. A reason is one of three: SQL itself
+or a decision, each with the bold words of its line in docs/limitations.md, or that it is not done yet. ``[5.2]`` before
+a test says that it fails on that release only.
 """
 
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.upstream.catalogue import APPS
-
 ROOT = Path(__file__).resolve().parent.parent.parent
 FILE = Path(__file__).with_name("expected_failures.txt")
 LIMITATIONS = ROOT / "docs" / "limitations.md"
+DECISIONS = ROOT / "docs" / "decisions"
 #: The releases of Django that the list is about.
 RELEASES = ("5.2", "6.1")
-#: Where new failures go until somebody finds their reason.
-UNEXPLAINED = "?"
+#: What an SQL database does by its language, or by what it is.
+SQL = "SQL itself"
+#: What may pass one day: all that has no other reason. Its number is the work that remains.
+NOT_YET = "Not yet"
 
 _HEADING = re.compile(r"== (?P<reason>.+) \((?P<allowed>\d+)\)")
+#: A reason: SQL itself or a decision with its number, each with the words of the limitations, or not yet.
+_REASON = re.compile(rf"(?:{SQL}|Decision (?P<decision>\d+)): (?P<line>.+)|{NOT_YET}")
 _TEST = re.compile(r"(?:\[(?P<release>[\d.]+)\] )?(?P<name>\S+)")
 
 
@@ -52,7 +55,7 @@ class Expectations:
     def update(self, release: str, apps: Iterable[str], failed: Mapping[str, str]) -> None:
         """Take over what failed in some apps on a release, ``{test: reason}``; what is listed keeps its reason."""
         listed = (each for tests in self.tests.values() for each in tests.items())
-        known = {name: reason for name, reason in listed if reason != UNEXPLAINED}
+        known = {name: reason for name, reason in listed if reason != NOT_YET}
         kept = {name: reason for name, reason in self.tests[release].items() if app_of(name) not in set(apps)}
         self.tests[release] = kept | {name: known.get(name, reason) for name, reason in failed.items()}
 
@@ -84,26 +87,15 @@ def read(text: str) -> Expectations:
 HEAD = """\
 # Which of Django's own tests do not pass against our models, and why.
 #
-# Each reason is the line of docs/limitations.md that begins with these words in bold; the number is how many tests it
-# may have, and only falls. [5.2] or [6.1] before a test: it does not pass, or is there, on that release only.
-# `python -m tests.upstream.run --write APP ...` rewrites the list, and keeps the reasons.
-#
-# What the managers of the models call on every queryset, and in which apps:"""
-
-
-def _head() -> list[str]:
-    methods = sorted({method for app in APPS.values() for method in app.managers})
-    said = (
-        f"{method}(): {', '.join(sorted(name for name, app in APPS.items() if method in app.managers))}."
-        for method in methods
-    )
-    lines = (textwrap.wrap(each, 118, initial_indent="# ", subsequent_indent="# ") for each in said)
-    return [HEAD, *(line for wrapped in lines for line in wrapped)]
+# A reason is one of three. "SQL itself" and "Decision" (docs/decisions) name the line of docs/limitations.md that
+# begins with these words in bold; the rest is "Not yet". The number is how many tests each may have, and only falls.
+# [5.2] or [6.1] before a test: it does not pass, or is there, on that release only.
+# `python -m tests.upstream.run --write APP ...` rewrites the list, and keeps the reasons."""
 
 
 def write(found: Expectations, allowed: Mapping[str, int]) -> str:
     """The list as text: reasons and tests in the order of their names."""
-    lines = _head()
+    lines = [HEAD]
     for reason in found.counts():
         lines += ["", f"== {reason} ({allowed[reason]})"]
         names = {name for tests in found.tests.values() for name, each in tests.items() if each == reason}
@@ -111,6 +103,19 @@ def write(found: Expectations, allowed: Mapping[str, int]) -> str:
             releases = [release for release in RELEASES if found.tests[release].get(name) == reason]
             lines += [name] if len(releases) == len(RELEASES) else [f"[{release}] {name}" for release in releases]
     return "\n".join(lines) + "\n"
+
+
+def line_of(reason: str) -> str | None:
+    """The words of the limitations that a reason names; ``None`` for what is not done yet, or for no reason."""
+    found = _REASON.fullmatch(reason)
+    return found and found["line"]
+
+
+def is_reason(reason: str) -> bool:
+    """Whether a reason is one of the three: a decision is there under its number."""
+    found = _REASON.fullmatch(reason)
+    number = found and found["decision"]
+    return found is not None and (number is None or any(DECISIONS.glob(f"{int(number):04}-*.md")))
 
 
 def lines_of_limitations(section: str = "") -> set[str]:

@@ -25,6 +25,8 @@ SQL_OPTIONS = {
     "required_db_vendor",
     "select_on_save",
 }
+#: ``{model of edges: (one model, the other, the names of its references)}``, of relations that are declared by then.
+EDGES: dict[str, tuple[Any, Any, Any]] = {}
 
 
 def convert_meta(name: str, namespace: dict[str, Any]) -> None:
@@ -32,7 +34,7 @@ def convert_meta(name: str, namespace: dict[str, Any]) -> None:
     meta = namespace.get("Meta")
     kept = {} if meta is None else {n: v for n, v in vars(meta).items() if n not in SQL_OPTIONS}
     kept = {n: v for n, v in kept.items() if n not in ("__dict__", "__weakref__")}
-    if any(model._options.item_type == name for model in registry.all_models()):
+    if name == "Session" or any(model._options.item_type == name for model in registry.all_models()):
         kept["item_type"] = f"{namespace['__module__'].partition('.')[0]}.{name}"
     if meta is not None or kept:
         namespace["Meta"] = type("Meta", meta.__bases__ if meta else (), kept)
@@ -56,10 +58,41 @@ def declare(name: str, bases: tuple[type, ...], namespace: dict[str, Any], autom
         "every": models.IndexKey(INDEXES[0], label, f"{{{key}}}"),
     }
     references = [n for n, v in attributes.items() if isinstance(v, models.ReferenceAttribute) and n != identity]
+    if ends := _ends(name, attributes):
+        # The pair of objects identifies an edge.
+        near, far = (stored[end] for end in ends)
+        found["primary"] = models.Key(f"{label}#{{{near}}}", f"{{{far}}}")
+        found["every"] = models.IndexKey(INDEXES[0], label, f"{{{near}}}#{{{far}}}")
     for index, reference in zip(INDEXES[1:], references, strict=False):
         partition = f"{label}.{reference.upper()}#{{{stored[reference]}}}"
         found[f"by_{reference}"] = models.IndexKey(index, partition, f"{{{key}}}")
     namespace["Keys"] = type("Keys", (), found)
+
+
+def _ends(name: str, attributes: dict[str, Any]) -> Any:
+    """The two references of a model of edges; ``None`` for any other model."""
+    if name not in EDGES:
+        return None
+    *models_of_ends, named = EDGES[name]
+    if named:
+        return named
+    found: list[str] = []
+    for model in models_of_ends:
+        wanted = _short(model)
+        found += [n for n, v in attributes.items() if n not in found and _refers(v, wanted)][:1]
+    return found if len(found) == len(models_of_ends) else None
+
+
+def _refers(attribute: Any, wanted: str) -> bool:
+    # A part of a primary key is never missing.
+    if not isinstance(attribute, models.ReferenceAttribute) or attribute.null:
+        return False
+    return _short(attribute.field_options["to"]) == wanted
+
+
+def _short(model: Any) -> str:
+    name: str = model.rpartition(".")[2] if isinstance(model, str) else model.__name__
+    return name
 
 
 def _inherited(bases: tuple[type, ...]) -> dict[str, Any]:

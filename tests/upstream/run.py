@@ -5,8 +5,9 @@
     python -m tests.upstream.run [--fast] [--write [--raise]] [APP ...]
 
 ``--write`` rewrites the list: what passes goes, what fails keeps its reason, and what is new stands under the reason
-that ``proposals`` has for such an error, or under ``?`` until somebody finds one. A reason's number of tests only
-falls, unless ``--raise`` is given.
+that ``proposals`` has for such an error, or is not done yet. A reason's number of tests only falls, unless ``--raise``
+is given. ``--figures`` prints a table: the tests of each app, those that pass, those that pass while the app's own
+``assertNumQueries`` counts requests, and those that do not by the kind of their reason.
 """
 
 from __future__ import annotations
@@ -81,12 +82,29 @@ def compare(outcomes: Outcomes, listed: expectations.Expectations, apps: Sequenc
 
 def rewrite(outcomes: Outcomes, listed: expectations.Expectations, apps: Sequence[str], *, more: bool) -> None:
     """Write the list again, with the reasons that it has."""
-    reasons = {name: proposed(outcomes[name]["error"]) or expectations.UNEXPLAINED for name in failed(outcomes)}
+    reasons = {name: proposed(outcomes[name]["error"]) or expectations.NOT_YET for name in failed(outcomes)}
     listed.update(RELEASE, apps, reasons)
     counts = listed.counts()
-    if not more and (grown := [each for each in listed.grown() if not each.startswith(expectations.UNEXPLAINED)]):
+    if not more and (grown := listed.grown()):
         raise SystemExit("\n".join(["A reason may only lose tests; --raise says otherwise.", *grown]))
     expectations.FILE.write_text(expectations.write(listed, counts), encoding="utf-8")
+
+
+def figures(outcomes: Outcomes, listed: expectations.Expectations) -> str:
+    """The table of the apps."""
+    rows = [("app", "run", "passed", "by requests", "skipped", "SQL itself", "decision", "not yet")]
+    apps = sorted({expectations.app_of(name) for name in outcomes})
+    for app in [*apps, "together"]:
+        found = {name: each for name, each in outcomes.items() if app in (expectations.app_of(name), "together")}
+        counted = Counter(each["outcome"] for each in found.values())
+        kinds = Counter(listed.tests[RELEASE].get(name, "").split(" ")[0] for name in failed(found))
+        strictly = sum(
+            each["outcome"] == "passed" and all(number == sent for number, _, sent in each.get("queries", ()))
+            for each in found.values()
+        )
+        numbers = len(found), counted["passed"], strictly, counted["skipped"], kinds["SQL"], kinds["Decision"]
+        rows.append((app, *map(str, numbers), str(kinds["Not"])))
+    return "\n".join(f"{app:24}" + "".join(f"{each:>13}" for each in rest) for app, *rest in rows)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -96,6 +114,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--fast", action="store_true", help="only the apps that run with `make test`")
     parser.add_argument("--write", action="store_true", help="rewrite the list")
     parser.add_argument("--raise", action="store_true", dest="more", help="let reasons have more tests than before")
+    parser.add_argument("--figures", action="store_true", help="print the table of the apps")
     options = parser.parse_args(arguments)
     apps = options.apps or [name for name, app in APPS.items() if app.fast or not options.fast]
     started = time.monotonic()
@@ -109,6 +128,9 @@ def main(arguments: Sequence[str]) -> int:
     listed = expectations.read(expectations.FILE.read_text(encoding="utf-8"))
     if options.write:
         rewrite(outcomes, listed, apps, more=options.more)
+    if options.figures:
+        print(figures(outcomes, listed))
+    if options.write:
         return 0
     different = compare(outcomes, listed, apps) + listed.grown()
     print("\n".join(different) or "As the list says.")

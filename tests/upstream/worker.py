@@ -17,7 +17,7 @@ from typing import Any
 
 from django.core.management import call_command
 
-from tests.upstream import loader, source
+from tests.upstream import features, loader, source, statements
 from tests.upstream.catalogue import APPS, CONTRIB
 
 SIMPLE_ADMIN = "django.contrib.admin.apps.SimpleAdminConfig"
@@ -26,7 +26,7 @@ SIMPLE_ADMIN = "django.contrib.admin.apps.SimpleAdminConfig"
 class Result(unittest.TextTestResult):
     """Keeps what became of each test; a test that fails in a part of it failed."""
 
-    outcomes: dict[str, dict[str, str]]
+    outcomes: dict[str, dict[str, Any]]
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -36,7 +36,14 @@ class Result(unittest.TextTestResult):
     def startTest(self, test: Any) -> None:
         """The test could be set up."""
         super().startTest(test)
+        statements.asserted.clear()
         self.started.add(test.id())
+
+    def stopTest(self, test: Any) -> None:
+        """The numbers of queries that the test asserted are kept."""
+        super().stopTest(test)
+        if statements.asserted and test.id() in self.outcomes:
+            self.outcomes[test.id()]["queries"] = [*statements.asserted]
 
     def addSuccess(self, test: Any) -> None:
         """The test passed, unless a part of it failed."""
@@ -91,7 +98,7 @@ def tests_of(suite: Any) -> Iterator[Any]:
             yield each
 
 
-def run(app: str) -> dict[str, dict[str, str]]:
+def run(app: str) -> dict[str, dict[str, Any]]:
     """What became of each test of an app."""
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.upstream.settings"
     os.environ["RUNNING_DJANGOS_TEST_SUITE"] = "true"
@@ -112,6 +119,8 @@ def run(app: str) -> dict[str, dict[str, str]]:
     from tests.upstream.stock import places
 
     places.take()
+    features.take()
+    statements.install()
     from django.test.runner import DiscoverRunner
     from django.utils.module_loading import import_string
 

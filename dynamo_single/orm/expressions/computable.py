@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import F, Func, Lookup, Q, Subquery, When, Window
-from django.db.models.expressions import Col, ExpressionList, OrderBy, WindowFrame
+from django.db.models.expressions import Col, ExpressionList, OrderBy, Ref, WindowFrame
 from django.db.models.fields import json
 from django.db.models.sql import Query
 from django.db.models.sql.where import WhereNode
@@ -69,6 +69,15 @@ def check(model: type[DynamoModel], expressions: Iterable[Expression | None], *,
             continue
         _check_class(each)
         waiting += _parts(each)
+
+
+def reads_others(query: Any, expression: Expression) -> bool:
+    """Return whether a resolved expression contains columns of related objects, other than in annotations."""
+    if isinstance(expression, Col):
+        return bool(expression.alias != query.get_initial_alias())
+    if isinstance(expression, Ref | Subquery | Query):
+        return False
+    return any(reads_others(query, part) for part in _parts(expression))
 
 
 def _column(source: Any) -> list[Any]:

@@ -55,8 +55,7 @@ async def aggregate(
             for alias, expression in expressions.items()
         ]
     except aggregates.NotMeasured as refusal:
-        if isinstance(refusal, aggregates.NotJoined):
-            raise
+        _check_may_join(queryset, refusal)
         return await interpreted.aggregate(queryset, expressions, refusal)
     return await aggregates.aggregate(state.source(), measures)
 
@@ -70,10 +69,15 @@ def annotate(queryset: Q, args: Sequence[object], kwargs: Mapping[str, object]) 
     try:
         return _measured(queryset, expressions)
     except aggregates.NotMeasured as refusal:
-        if isinstance(refusal, aggregates.NotJoined) and queryset._asked.in_memory is None:
-            way_out = "Or call .allow_in_memory(limit=1000) first, which reads the related objects."
-            raise NotSupported(f"{refusal} {way_out}") from None
+        _check_may_join(queryset, refusal)
         return interpreted.annotate(queryset, args, kwargs, select=True, refusal=refusal)
+
+
+def _check_may_join(queryset: PlannedQuerySet[Any], refusal: aggregates.NotMeasured) -> None:
+    """Raise an error for an aggregate of related objects that nothing allows to read."""
+    if isinstance(refusal, aggregates.NotJoined) and queryset._asked.in_memory is None:
+        way_out = "Or call .allow_in_memory(limit=1000) first, which reads the related objects."
+        raise NotSupported(f"{refusal} {way_out}") from None
 
 
 def _measured(queryset: Q, expressions: Mapping[str, Any]) -> Q:

@@ -275,7 +275,10 @@ def check(queryset: Any, *, may_join: bool = True) -> None:
 async def aggregate(
     queryset: Any, expressions: Mapping[str, object], refusal: NotSupported | None = None
 ) -> dict[str, Any]:
-    """Return the results of aggregates by alias; raises ``refusal`` if they cannot be computed in memory."""
+    """Return the results of aggregates by alias; raises ``refusal`` if they cannot be computed in memory.
+
+    An aggregate of related objects reads them, as ``annotate()`` does; not after results that are groups or a slice.
+    """
     computable.check_depth(expressions.values())
     prepare(expressions.values())
     found: Any = entered(queryset)
@@ -290,7 +293,19 @@ async def aggregate(
                 raise TypeError(f"{alias} is not an aggregate expression")
             query.append_annotation_mask([alias])
             query.annotations[alias] = resolved[alias] = with_plain_columns(each)
+    is_joined = joining.joins_of(query) != joining.joins_of(found.query)
+    reads_others = any(computable.reads_others(query, each) for each in resolved.values())
+    if reads_others and (query.group_by or query.is_sliced or query.distinct):
+        raise refusal or NotSupported(
+            f"{queryset.model._meta.label}: aggregate({', '.join(expressions)}) cannot read related objects of "
+            f"groups, a slice or distinct rows. Annotate with these values first, or {COMPUTE_IN_PYTHON}."
+        )
     probe = found._chain()
     probe.query = query
-    _checked(probe, refusal, may_join=False)
+    _checked(probe, refusal)
+    if is_joined:
+        # The rows have the joins of the aggregates, and none of their values.
+        query.annotations = dict(found.query.annotations)
+        query.set_annotation_mask(found.query.annotation_select_mask)
+        found = probe
     return await interpreter.aggregate(await found._state(), resolved)

@@ -39,7 +39,7 @@ async def values_of(model: type[DynamoModel], path: str, keys: Iterable[Any], kn
         behind = {pk: getattr(obj, field.attname) for pk, obj in objects.items()}
         values = await values_of(field.related_model, rest, behind.values(), known)
         return {pk: values.get(key) for pk, key in behind.items()}
-    place = place_of(model, path)
+    place = place_of(model, path) if hasattr(model, "_stored") else None
     if place is not None:
         return {pk: value_at(getattr(obj, place[0]), place[1]) for pk, obj in objects.items()}
     # Any further name is that of a key that the reference contains.

@@ -28,7 +28,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, JSONAttribute
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where import tree
-from dynamo_single.orm.where.paths import reference_of
+from dynamo_single.orm.where.paths import is_followed, reference_of
 
 #: The values that ``order_by()`` and ``Meta.ordering`` accept.
 OrderName = str | Combinable
@@ -148,13 +148,9 @@ def _joined_sort(model: type[DynamoModel], name: OrderName) -> tuple[Sort, ...] 
         descending, name = name.descending, getattr(name.expression, "name", "")
     text = str(name).lstrip("-+")
     field, rest = reference_of(model, text) or (_reference(model, text), "")
-    other: Any = None if field is None else field.related_model
-    if other is None or not hasattr(other, "_stored"):  # no reference, or one to an object in SQL
+    if field is None or not is_followed(field):
         return None
-    sorts = read_joined_sorting(other, (rest,) if rest else other._meta.ordering or (other._meta.pk.name,))
-    for sort in sorts:
-        if not is_joined(sort):
-            check_orderable(other, sort.attribute, "order_by()")
+    sorts = _sorts_of(field.related_model, rest)
     return tuple(
         replace(
             sort,
@@ -164,6 +160,18 @@ def _joined_sort(model: type[DynamoModel], name: OrderName) -> tuple[Sort, ...] 
         )
         for sort in sorts
     )
+
+
+def _sorts_of(other: Any, rest: str) -> tuple[Sort, ...]:
+    """Return the order of referenced objects by a name, or by their own order."""
+    names = (rest,) if rest else other._meta.ordering or (other._meta.pk.name,)
+    if not hasattr(other, "_stored"):
+        return tuple(Sort(other._meta.get_field(name).attname) for name in names)
+    sorts = read_joined_sorting(other, names)
+    for sort in sorts:
+        if not is_joined(sort):
+            check_orderable(other, sort.attribute, "order_by()")
+    return sorts
 
 
 def _reference(model: type[DynamoModel], name: str) -> Any:

@@ -85,7 +85,7 @@ class Children(Generic[Child]):
             field
             for field in self.model._meta.concrete_fields
             if field.is_relation
-            and issubclass(self.owner, field.related_model)
+            and issubclass(self.owner, field.related_model._meta.concrete_model)
             and self.field_name in (None, field.name)
         ]
         if len(found) != 1:

@@ -194,3 +194,9 @@ def test_relation_without_key_is_reported() -> None:
         "notes: a deletion requires a query for the objects of the relation, but no key of catalog.Note lists them.",
     )
     assert "NOTE#{content_type_id}#{object_id}" in message.hint
+
+
+def test_order_by_content_type_is_computed(lion: Animal) -> None:
+    chosen = Emblem.objects.filter(pk__in=["fatty", "hard", "yellow"]).allow_in_memory()
+    ordered = chosen.order_by("-content_type__model", "word")
+    assert [each.word for each in ordered] == ["hard", "fatty", "yellow"]

@@ -46,6 +46,13 @@ QUERIES: dict[str, Callable[[Shop], Any]] = {
     "of a filtered reference": of(
         "Order", lambda q: q.filter(customer__city="Rome").annotate(n=Count("lines")).values_list("pk", "n")
     ),
+    "of all, related": lambda shop: mem(shop.all(shop.Customer)).aggregate(
+        n=Sum("orders__total"), m=Count("orders__lines", distinct=True), a=Max("orders__placed", filter=Q(city="Rome"))
+    ),
+    "of all, a reference": lambda shop: mem(shop.all(shop.Line)).aggregate(n=Avg(F("product__price") * F("qty"))),
+    "of all, computed": lambda shop: (
+        mem(shop.all(shop.Customer)).annotate(n=Count("orders")).aggregate(most=Max("n"), all=Sum("n"))
+    ),
     "number": lambda shop: mem(shop.all(shop.Customer)).annotate(n=Count("orders")).filter(n__gt=0).count(),
 }
 
@@ -67,3 +74,9 @@ def test_aggregate_after_a_filter_of_several_is_refused(shops: tuple[Shop, Shop]
     queryset = mem(ours.Customer.objects.filter(orders__status="open"))
     with pytest.raises(NotSupported, match=r"Count\(\.\.\., filter=Q\(\.\.\.\)\)"):
         list(queryset.annotate(n=Max("orders__placed")))
+
+
+def test_aggregate_of_related_objects_of_groups_is_refused(shops: tuple[Shop, Shop]) -> None:
+    ours, _ = shops
+    with pytest.raises(NotSupported, match="Annotate with these values first"):
+        mem(ours.all(ours.Customer)).annotate(n=Count("orders")).aggregate(m=Max("orders__total"))

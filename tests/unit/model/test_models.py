@@ -260,6 +260,31 @@ def test_a_proxy_model_reads_the_same_items() -> None:
     assert isinstance(Headquarters.from_item(item), Headquarters)
 
 
+def test_children_refer_to_a_proxy() -> None:
+    """A reference to a proxy refers to its parent's objects."""
+    with forgotten():
+
+        class CityOffice(Office):
+            class Meta:
+                proxy = True
+                app_label = "catalog"
+
+        class Desk(models.Model):
+            desk_id = models.IdAttribute()
+            office = models.ReferenceAttribute(CityOffice, on_delete=models.CASCADE)
+
+            class Keys:
+                primary = models.Key("DESK#{desk_id}", "#METADATA")
+                by_office = models.IndexKey("gs1", "DESK#{office_id}", "{desk_id}")
+
+            class Meta:
+                app_label = "catalog"
+
+        found = models.Children(Desk)
+        found.__set_name__(Office, "desks")
+        assert found.field.name == "office"
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
