@@ -1,6 +1,6 @@
 """Backfill the items of a table in use: in parallel, rate-limited and resumable; live traffic takes precedence."""
 
-from dynamo_single.evolution.backfill.checkpoints import Failure, delete_checkpoints, started_work
+from dynamo_single.evolution.backfill.checkpoints import Failure, delete_checkpoints
 from dynamo_single.evolution.backfill.items import ensure_indexes
 from dynamo_single.evolution.backfill.rehearsal import Rehearsal, Sample, SimulatedItems, rehearse
 from dynamo_single.evolution.backfill.report import Estimate, Report, estimate
@@ -24,6 +24,5 @@ __all__ = [
     "estimate",
     "rehearse",
     "run_work",
-    "started_work",
     "type_condition",
 ]

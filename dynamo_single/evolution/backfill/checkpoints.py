@@ -303,21 +303,6 @@ def delete_checkpoints(table: Table, app: str, migration: str) -> int:
     return found
 
 
-def started_work(table: Table, app: str = "", migration: str = "") -> dict[str, StoredRun]:
-    """Return started work by the sort key of its checkpoint: a Query over a table's or an app's checkpoints.
-
-    The Query is strongly consistent. Its pages contain at most ``MAX_SEGMENTS`` segments of each operation. Damaged
-    records are left out: ``Checkpoints.taken()`` reports them.
-    """
-    prefix = "#".join(("WORK", *(name for name in (app, migration) if name), ""))
-    found: dict[str, StoredRun] = {}
-    for item in _items(table, prefix):
-        if "holder" in item:
-            with suppress(DamagedCheckpoint):
-                found[item[names.SORT_KEY]["S"]] = StoredRun.of(item)
-    return found
-
-
 def _items(table: Table, prefix: str) -> Iterator[dict[str, Any]]:
     params: dict[str, Any] = {
         "KeyConditionExpression": "#p = :p AND begins_with(#s, :s)",

@@ -8,7 +8,7 @@ on models.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final, Literal
 
 from msgspec import Struct, field
@@ -17,10 +17,8 @@ from msgspec.structs import replace
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import ForeignTable, UnexpectedItem
 from dynamo_single.orm.requests.actions import ItemKey
-from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.fingerprints import attribute_fingerprint, key_fingerprints
 from dynamo_single.orm.schema.keys.shards import SCHEME, Entry
-from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
+from dynamo_single.orm.schema.layout import AccessKey
 from dynamo_single.orm.schema.upgrades import FIRST
 from dynamo_single.table import names
 
@@ -248,24 +246,3 @@ def refuse_foreign(settings: TableSettings, state: TableState) -> None:
             f"is the project {own!r}. Nothing was read or written. Use a separate table for this project. If both are "
             f'the same project, set "OWNER": {state.owner!r} in DYNAMO_SINGLE[{settings.alias!r}] of both.'
         )
-
-
-# The form of items for a model's code, which is recorded once every item has it.
-
-
-def form_of(layout: ModelLayout, rules: Iterable[str] = ()) -> StoredForm:
-    """Return the form in which a model is stored, with every key public, and the unique rules of these fingerprints.
-
-    The rules are an effect of writes, which this floor does not know: ``orm/items/unique_rules`` has them.
-    """
-    keys = key_fingerprints(layout)
-    stored = {name: info.stored for name, info in layout.attributes.items()}
-    attributes = registry.attributes_of(registry.model_of(layout))
-    return StoredForm(
-        label=layout.label.lower(),
-        primary=keys["primary"],
-        attributes={stored[name]: attribute_fingerprint(each, layout) for name, each in attributes.items()},
-        keys={keys[key.name]: PUBLIC for key in layout.index_keys},
-        templates={keys[key.name]: KeyTemplates.of(key, stored) for key in layout.index_keys},
-        rules=dict.fromkeys(rules, PUBLIC),
-    )

@@ -232,17 +232,6 @@ def forget_in_fork() -> None:
     _begin({}, {})
 
 
-def begin_rollout(model: type[DynamoModel], rollout: Rollout | None) -> None:
-    """Begin a generation in which a model's items differ so from its declaration, unless they do already."""
-    concrete = model._meta.concrete_model
-    with _lock:
-        known = generation.rollouts
-        if known.get(concrete) == rollout:
-            return
-        rest = {each: other for each, other in known.items() if each is not concrete}
-        _begin(rest if rollout is None else {**rest, concrete: rollout}, {})
-
-
 def begin_generation() -> None:
     """Begin a generation because the models or the settings are other ones than before."""
     with _lock:

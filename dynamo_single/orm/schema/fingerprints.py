@@ -142,10 +142,6 @@ def _imported(path: str) -> Any:
         return None
 
 
-def _is_ours(kind: Any) -> bool:
-    return kind.__module__.startswith(_OURS) and getattr(declared, kind.__name__, None) is kind
-
-
 def _is_declared(kind: Any) -> bool:
     return kind is not Attribute and getattr(declared, kind.__name__, None) is kind
 

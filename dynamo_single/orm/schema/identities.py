@@ -24,7 +24,6 @@ from dynamo_single.orm.schema.keys.identity import join_identity
 from dynamo_single.orm.schema.keys.reference_parts import Member, codec_of_member
 from dynamo_single.orm.schema.keys.template import KeyPart, refusal
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.table.request import StoredValue
 
 
 def codec_of(model: type[DynamoModel], attributes: Mapping[str, Attribute], part: KeyPart, source: str) -> Codec:
@@ -130,10 +129,3 @@ def check_copied(model: type[DynamoModel], copy: CopiedAttribute) -> None:
             f"{label}: {copy.name} follows {copy.origin}, and the primary key of an object never changes. "
             "Put it into the key of an index."
         )
-
-
-def computed_value(copy: ComputedAttribute, source: Attribute, stored: StoredValue | None) -> StoredValue | None:
-    """Return the stored value that is computed from a stored source."""
-    given = None if stored is None else source.from_attribute_value(dict(stored))
-    value = copy.current({copy.source: given})
-    return None if value is None else copy.to_attribute_value(value)

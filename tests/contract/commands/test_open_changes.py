@@ -15,9 +15,10 @@ from msgspec.structs import replace
 
 from dynamo_single import models
 from dynamo_single.checks import migrations
-from dynamo_single.orm.rollout import knowledge, states
+from dynamo_single.evolution.forms import form_of
+from dynamo_single.evolution.snapshots import Snapshot
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.rollout.states import OpenChange
-from dynamo_single.orm.schema import registry
 from dynamo_single.table import Request, Table
 from dynamo_single.testing import assert_requests
 from tests import children
@@ -31,7 +32,7 @@ CHANGE = OpenChange("AddKey", "catalog.0002_by_town", {"number": "0", "label": "
 @pytest.fixture
 def opened(table: Table) -> Iterator[Table]:
     """The table with a change of clubs that is open."""
-    form = replace(states.form_of(registry.layout_of(Club)), opened=(CHANGE,))
+    form = replace(form_of(Snapshot.of(Club), Club._meta.label), opened=(CHANGE,))
     knowledge.change(table, lambda state: state.with_form("Club", form))
     yield table
     knowledge.forget()

@@ -21,7 +21,6 @@ from dynamo_single.evolution.backfill import (
     estimate,
     rehearse,
     run_work,
-    started_work,
     type_condition,
 )
 from dynamo_single.exceptions import (
@@ -35,7 +34,7 @@ from dynamo_single.exceptions import (
 from dynamo_single.orm.requests.actions import Action, Item
 from dynamo_single.table import Request, SentRequest, Table
 from dynamo_single.testing import intercept, moved_time, refusal
-from tests.contract.item_migrations.things import DOUBLING, SMALL, double, doubled, put, scanned, thing, work
+from tests.contract.item_migrations.things import DOUBLING, SMALL, double, doubled, is_done, put, scanned, thing, work
 from tests.contract.robustness.crashing import Crash, crash_behind
 
 
@@ -77,9 +76,9 @@ def test_a_migration_that_is_forgotten_is_begun_anew(table: Table) -> None:
     """Taking it back and applying it again is new work."""
     put(table, thing(1))
     run_work(work(lambda item, others: ()), table)
-    assert [run.done for run in started_work(table, "shop").values()] == [True]
+    assert is_done(table) == [True]
     assert delete_checkpoints(table, "shop", "0002_double") == 5
-    assert (started_work(table), run_work(DOUBLING, table).before) == ({}, False)
+    assert (is_done(table), run_work(DOUBLING, table).before) == ([], False)
 
 
 def test_every_segment_is_read(table: Table) -> None:
@@ -164,7 +163,7 @@ def test_who_was_taken_over_from_stops(table: Table) -> None:
     with pytest.raises(MigrationRunning, match="Another operator has taken over"):
         run_work(work(change), table, SMALL)
     assert taken[0].changed == 8
-    assert [run.done for run in started_work(table).values()] == [True]
+    assert is_done(table) == [True]
 
 
 def test_two_operators_who_begin_at_once(table: Table) -> None:

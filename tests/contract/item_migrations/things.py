@@ -12,6 +12,7 @@ from dynamo_single.orm.conditions.terms import join
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Action, Item, Update, key_of
 from dynamo_single.orm.requests.updates import as_stored
 from dynamo_single.table import Request, Table
+from tests.contract.damage import items_of
 
 Items = dict[tuple[str, str], dict[str, Any]]
 
@@ -67,3 +68,8 @@ def doubled(*numbers: int) -> Items:
     """What is stored of things when the work is done."""
     items = (thing(number, double={"N": str(2 * number)}) for number in numbers)
     return {(item["pk"]["S"], item["sk"]["S"]): item for item in items}
+
+
+def is_done(table: Table) -> list[bool]:
+    """Return of each started work whether it is done."""
+    return [each["done"]["BOOL"] for each in items_of(table, "MigrationCheckpoint") if "holder" in each]

@@ -11,8 +11,9 @@ from django.db.models import F, Q
 from msgspec.structs import replace
 
 from dynamo_single import counters
+from dynamo_single.evolution.forms import form_of
+from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.exceptions import FormNotApplied, KeyNotFilled, NoAccessPattern, UnexpectedItem
-from dynamo_single.orm.items.unique_rules import rules_of
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.rollout import knowledge, state_item, states
 from dynamo_single.orm.schema import registry
@@ -28,7 +29,7 @@ from tests.catalog.studios import Artist, Exhibit, Frame, Gallery, Loan, Paintin
 #: Migrations, which make the tests' models ones that are asked about.
 MIGRATED = {"catalog": "tests.backend_project.shop.migrations"}
 LAYOUT = registry.layout_of(Club)
-FORM = states.form_of(LAYOUT, (rule.fingerprint for rule in rules_of(Club)))
+FORM = form_of(Snapshot.of(Club), LAYOUT.label)
 
 Say = Callable[..., None]
 
@@ -319,7 +320,7 @@ def test_nothing_is_deleted_while_the_key_that_finds_who_refers_is_not_filled(
     (name,) = registry.layout_of(target).identity
     obj = target.objects.create(**{name: "1"}, **({"username": "John"} if target is GamePlayer else {}))
     layout = registry.layout_of(referring)
-    form = states.form_of(layout, (rule.fingerprint for rule in rules_of(referring)))
+    form = form_of(Snapshot.of(referring), layout.label)
     knowledge.change(table, lambda state: state.with_form(layout.item_type, replace(form, keys={})))
     # References are set at the deletion for good only.
     for delete in (obj.hard_delete, *(() if referring is Tour else (obj.delete,))):

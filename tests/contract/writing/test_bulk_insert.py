@@ -42,6 +42,7 @@ from tests.catalog.studios import Play
 from tests.contract.inserting import answered, lose_next
 from tests.contract.table.test_stand_ins import AWS
 from tests.contract.table.test_transports import Transport, transport
+from tests.rollouts import begin_rollout
 from tests.strict import in_front_of
 from tests.unit.declaring import declare, forgotten
 
@@ -460,12 +461,12 @@ def test_migration_begun_meanwhile_writes_items_anew() -> None:
 def test_open_rename_writes_both_names() -> None:
     """Old code reads the one, new code the other."""
     twin = Twin("name", "title")
-    bindings.begin_rollout(Company, Rollout((twin,)))
+    begin_rollout(Company, Rollout((twin,)))
     try:
         with capture_requests() as sent:
             Company.objects.bulk_create(companies(range(3)))
     finally:
-        bindings.begin_rollout(Company, None)
+        begin_rollout(Company, None)
     (insert,) = [request for request in sent if request.operation == INSERTS]
     for statement in insert.params["Statements"]:
         assert "'name': ?" in statement["Statement"]

@@ -26,6 +26,7 @@ from dynamo_single.testing import assert_requests, intercept
 from tests.catalog.clubs import Bee, Club, Guest, Hive, Player, Team, Trophy
 from tests.catalog.studios import Artist, Painting
 from tests.contract.clubs import SIZES, club, items
+from tests.rollouts import begin_rollout
 
 pytestmark = pytest.mark.usefixtures("table")
 
@@ -435,7 +436,7 @@ def test_cascade_is_composed_again_by_names_of_now(monkeypatch: pytest.MonkeyPat
     def begun(self: Cascade, parts: Any) -> Any:
         found = [*grouped(self, parts)]
         rename = Twin(Painting._meta.get_field("artist").attribute.attr_name, "maker", is_before=True)
-        bindings.begin_rollout(Painting, Rollout((rename,)))
+        begin_rollout(Painting, Rollout((rename,)))
         return iter(found)
 
     monkeypatch.setattr(Cascade, "_groups", begun)

@@ -20,6 +20,7 @@ from tests.catalog.clubs import Club, Player
 from tests.catalog.library import Aisle, Volume
 from tests.contract.clubs import club, items
 from tests.contract.writing.test_direct_writes import emptied
+from tests.rollouts import begin_rollout
 
 pytestmark = pytest.mark.usefixtures("table")
 
@@ -58,7 +59,7 @@ def stored_after(table: Table, operation: str, rollout: Any, monkeypatch: pytest
     """Return all items after an operation on a small club; the migration's state changes at the given time."""
     emptied()
     found = prepared(operation, 2)
-    composed, changes = Cascade._composed, [lambda: bindings.begin_rollout(*rollout)]
+    composed, changes = Cascade._composed, [lambda: begin_rollout(*rollout)]
 
     async def changing(self: Any, *arguments: Any) -> Any:
         parts = await composed(self, *arguments)
@@ -88,7 +89,7 @@ def test_cascade_is_composed_again(table: Table, monkeypatch: pytest.MonkeyPatch
 def test_later_transactions_are_composed_again(table: Table, operation: str) -> None:
     """If a migration ends after the first transaction, the second one writes the keys of now."""
     found = prepared(operation, 60)
-    bindings.begin_rollout(Player, Rollout(keys=()))
+    begin_rollout(Player, Rollout(keys=()))
     first: list[Mapping[str, Any]] = []
 
     def ended(name: str, params: Mapping[str, Any]) -> None:
@@ -111,7 +112,7 @@ def test_later_transactions_are_composed_again(table: Table, operation: str) -> 
 def test_cascade_asks_for_migration_between_transactions(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that was stopped after the first transaction learns from the table that a migration has ended."""
     found = prepared("restore", 60)
-    bindings.begin_rollout(Player, Rollout(keys=()))
+    begin_rollout(Player, Rollout(keys=()))
     asked, sent = knowledge.binding_for, list[Mapping[str, Any]]()
 
     def stopped(name: str, params: Mapping[str, Any]) -> None:
@@ -144,7 +145,7 @@ def test_move_is_made_again(table: Table, monkeypatch: pytest.MonkeyPatch) -> No
     """If a rename begins after the new item was made and before it is sent."""
     aisle = Aisle.objects.create(aisle_id="a", name="north")
     volume = Volume.objects.create(aisle=aisle, number=1, title="one")
-    made, changes = move_references.new_item, [lambda: bindings.begin_rollout(Volume, TITLE)]
+    made, changes = move_references.new_item, [lambda: begin_rollout(Volume, TITLE)]
 
     async def changing(*arguments: Any, **options: Any) -> Any:
         found = await made(*arguments, **options)

@@ -28,6 +28,7 @@ from dynamo_single.table.table import get_table
 from dynamo_single.testing import capture_requests, frozen_time
 from tests.catalog.models import Firm
 from tests.deep import examples
+from tests.rollouts import begin_rollout
 from tests.unit.declaring import declare, forgotten
 from tests.unit.items.test_writer import KINDS, MOMENTS, ODD, templates
 
@@ -247,7 +248,7 @@ def test_write_is_composed_again_by_the_names_of_now(monkeypatch: pytest.MonkeyP
 
     def begun(binding: ModelBinding) -> Any:
         known = found(binding)
-        bindings.begin_rollout(Firm, RENAME)
+        begin_rollout(Firm, RENAME)
         return known
 
     monkeypatch.setattr(direct, "direct_writes", begun)
@@ -290,7 +291,7 @@ def test_block_learns_of_a_rename_when_sent(monkeypatch: pytest.MonkeyPatch) -> 
         Firm.objects.create(firm_id="f", name="Now", stock="F")
 
         async def ask(model: Any) -> ModelBinding:
-            bindings.begin_rollout(Firm, RENAME)
+            begin_rollout(Firm, RENAME)
             return bindings.binding_of(model)
 
         monkeypatch.setattr(bindings, "binding_if_known", lambda model, table: None)
@@ -307,7 +308,7 @@ def test_block_is_refused_after_a_rename_begins(monkeypatch: pytest.MonkeyPatch,
     send_block = send.send_block
 
     async def begun(block: Any) -> None:
-        bindings.begin_rollout(Firm, RENAME)
+        begin_rollout(Firm, RENAME)
         await send_block(block)
 
     def write() -> None:

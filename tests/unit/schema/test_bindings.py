@@ -17,6 +17,7 @@ from dynamo_single.orm.schema.bindings import MAX_FACTS, ModelBinding, Rollout, 
 from dynamo_single.orm.schema.layout import Twin
 from dynamo_single.orm.schema.references import cascading_children
 from dynamo_single.table.lease import Lease
+from tests.rollouts import begin_rollout
 from tests.unit.declaring import declare, forgotten
 
 RENAME = Rollout((Twin("name", "title", is_before=True),))
@@ -58,7 +59,7 @@ def test_a_binding_is_made_once(shop: Any) -> None:
 
 def test_a_new_generation_has_the_names_in_use(shop: Any) -> None:
     """In the layout and in what is worked out of it."""
-    bindings.begin_rollout(shop, RENAME)
+    begin_rollout(shop, RENAME)
     assert registry.layout_of(shop).attributes["title"].stored == "name"
     assert form_of(shop).stored["title"] == "name"
     assert registry.attributes_of(shop)["title"].attr_name == "title"
@@ -68,7 +69,7 @@ def test_a_new_generation_has_the_names_in_use(shop: Any) -> None:
 def test_a_former_binding_stays_as_it_was(shop: Any) -> None:
     """Facts that are worked out of it later have its names."""
     before = bindings.binding_of(shop)
-    bindings.begin_rollout(shop, RENAME)
+    begin_rollout(shop, RENAME)
     assert bindings.binding_of(shop) is not before
     assert before.layout is registry.declared_layout(shop)
     assert form_of(before).stored["title"] == "title"
@@ -76,9 +77,9 @@ def test_a_former_binding_stays_as_it_was(shop: Any) -> None:
 
 def test_no_generation_begins_without_a_change(shop: Any) -> None:
     """The same rollout is read again and again while it is open."""
-    bindings.begin_rollout(shop, RENAME)
+    begin_rollout(shop, RENAME)
     generation = bindings.current()
-    bindings.begin_rollout(shop, Rollout(RENAME.twins))
+    begin_rollout(shop, Rollout(RENAME.twins))
     assert bindings.current() is generation
 
 
@@ -86,7 +87,7 @@ def test_a_rollout_of_one_model_begins_a_generation_of_all(shop: Any) -> None:
     """A write of another model may write this one's items too."""
     other = shelf("Other")
     before = bindings.binding_of(other)
-    bindings.begin_rollout(shop, RENAME)
+    begin_rollout(shop, RENAME)
     assert bindings.binding_of(other) is not before
     assert bindings.binding_of(other).layout is before.layout
 
@@ -95,7 +96,7 @@ def test_a_proxy_has_the_rollout_of_its_model(shop: Any) -> None:
     """And a label of its own."""
     meta = type("Meta", (), {"proxy": True, "app_label": shop._meta.app_label})
     proxy: Any = type(models.Model)("Stall", (shop,), {"__module__": __name__, "Meta": meta})
-    bindings.begin_rollout(proxy, RENAME)
+    begin_rollout(proxy, RENAME)
     found = bindings.binding_of(proxy)
     assert (found.layout.attributes["title"].stored, found.layout.label) == ("name", proxy._meta.label)
     assert registry.layout_of(shop).attributes["title"].stored == "name"
@@ -103,7 +104,7 @@ def test_a_proxy_has_the_rollout_of_its_model(shop: Any) -> None:
 
 def test_a_later_model_begins_a_generation(shop: Any) -> None:
     """What is open stays open."""
-    bindings.begin_rollout(shop, RENAME)
+    begin_rollout(shop, RENAME)
     before = bindings.current()
     shelf("Later")
     assert bindings.current() is not before
@@ -131,7 +132,7 @@ def test_threads_get_one_binding(shop: Any) -> None:
 def test_an_overtaken_thread_leaves_the_generation_alone(shop: Any) -> None:
     """It makes its binding of the generation that it began with."""
     before = bindings.current()
-    bindings.begin_rollout(shop, RENAME)
+    begin_rollout(shop, RENAME)
     made = bindings._bind(shop, before)
     assert made.layout is registry.declared_layout(shop)
     assert bindings.binding_of(shop) is not made
