@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from dynamo_single.evolution import migrate_run
 from dynamo_single.evolution.backfill import Options, Report, Task, Work, delete_checkpoints, run_work
@@ -19,7 +19,7 @@ from dynamo_single.evolution.backfill.counts import count_items, rename_number
 from dynamo_single.evolution.backfill.work import digest_of
 from dynamo_single.evolution.forms import FormChange, keys_of
 from dynamo_single.evolution.migrate_run import Run
-from dynamo_single.evolution.phases import Pass, Phases
+from dynamo_single.evolution.phases import DECLARE, Pass, Phases
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.exceptions import ConfigurationError, MigrationRunning, MigrationStopped
 from dynamo_single.orm.effects.counters import CountTarget
@@ -140,40 +140,50 @@ def _model(after: Snapshot) -> type[DynamoModel]:
 UNNAMED_MIGRATION: Final = "?"
 
 
-class Operation(Protocol):
-    """The methods of an operation that this module calls."""
+class ItemsChange:
+    """What an operation does to the items of one model. The defaults are those of a change without work on items."""
 
     model_name: str
 
     def describe(self) -> str:
         """Return a description of one line."""
+        raise NotImplementedError
 
     def name_after(self) -> str:
         """Return the model's name after the operation."""
+        return self.model_name
 
     def phases(self, before: Snapshot, after: Snapshot) -> Phases:
         """Return the phases of the change: one of the tables of ``evolution/phases``."""
+        return DECLARE
 
     def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
-        """Return the tasks of each pass, in order."""
+        """Return the tasks of each pass that the phases name, in order."""
+        return {}
 
     def values(self, before: Snapshot, after: Snapshot) -> tuple[str, ...]:
         """Return the physical names that items may lack until the change has ended."""
+        return ()
 
     def renamed(self, before: Snapshot, after: Snapshot) -> tuple[str, str] | None:
         """Return the names before and after of an attribute that keeps its values under another physical name."""
+        return None
 
     def hint(self, before: Snapshot, after: Snapshot) -> str:
-        """Return a cheaper way, or what has to be added by hand."""
+        """Return a cheaper way, or what has to be added by hand, for ``makemigrations`` to print; else nothing."""
+        return ""
 
     def left_to_do(self, app_label: str) -> str:
         """Return a sentence about another command that the user has to run, or an empty string."""
+        return ""
 
     def indexes(self) -> Sequence[str]:
-        """Return the indexes that the table must have before the operation starts."""
+        """Return the indexes that the table must have before an item is changed."""
+        return ()
 
     def touched(self) -> frozenset[str]:
-        """Return the parts that the operation reads or changes."""
+        """Return the parts that the operation reads or changes: ``attribute:x``, ``index:x``, ``rule:x`` or ``*``."""
+        return EVERYTHING
 
 
 @dataclass(frozen=True)
@@ -183,7 +193,7 @@ class Step:
     ``place`` contains the migration's name and the operation's number. It defaults to the values of the current run.
     """
 
-    operation: Operation
+    operation: ItemsChange
     app_label: str
     before: Snapshot
     after: Snapshot
@@ -314,7 +324,7 @@ def _lease_now(table: Table, moved: int) -> Lease | None:
     return lease
 
 
-def _operation_id(operation: Operation) -> tuple[str, int]:
+def _operation_id(operation: ItemsChange) -> tuple[str, int]:
     """Return the name of the operation's migration, and the operation's index there."""
     migration = migrate_run.current_run().migration
     for number, each in enumerate(() if migration is None else migration.operations):

@@ -6,7 +6,6 @@ An operation changes the snapshot of one model, and lists the tasks for its item
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from django.db.migrations.operations.base import Operation
@@ -18,10 +17,9 @@ from dynamo_single.evolution.backfill import Task
 from dynamo_single.evolution.backfill.attributes import Compute, drop_attribute, fill_attribute
 from dynamo_single.evolution.backfill.claims import delete_unused_claims, release_claims
 from dynamo_single.evolution.backfill.rewrite import fill_copy
-from dynamo_single.evolution.phases import DECLARE, Pass, Phases
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.state import put_snapshot, snapshot_in
-from dynamo_single.evolution.steps import EVERYTHING, Step, are_independent
+from dynamo_single.evolution.steps import ItemsChange, Step, are_independent
 from dynamo_single.evolution.stored_attributes import StoredAttribute
 from dynamo_single.orm.effects.counters import parent_counters
 from dynamo_single.orm.schema import registry
@@ -39,7 +37,7 @@ def public(operation: Kind) -> Kind:
     return operation
 
 
-class ItemsOperation(Operation):
+class ItemsOperation(Operation, ItemsChange):
     """An operation on the items of one model."""
 
     #: Items are changed one by one with conditional writes. A transaction of a database could not revert them.
@@ -52,8 +50,6 @@ class ItemsOperation(Operation):
     #: Whether the operation depends only on declarations, and does not call a function of the project.
     only_declares: bool = True
 
-    model_name: str
-
     @property
     def model_name_lower(self) -> str:
         """The model's name in project states."""
@@ -63,10 +59,6 @@ class ItemsOperation(Operation):
         """Return whether the operation refers to this model."""
         return name.lower() == self.model_name_lower
 
-    def touched(self) -> frozenset[str]:
-        """Return the parts that the operation reads or changes: ``attribute:x``, ``index:x``, ``rule:x`` or ``*``."""
-        return EVERYTHING
-
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
         """Change the model's snapshot."""
         before = snapshot_in(state, app_label, self.model_name)
@@ -75,34 +67,6 @@ class ItemsOperation(Operation):
     @abstractmethod
     def changed(self, before: Snapshot) -> Snapshot:
         """Return the snapshot after the operation."""
-
-    def name_after(self) -> str:
-        """Return the model's name after the operation."""
-        return self.model_name
-
-    def phases(self, before: Snapshot, after: Snapshot) -> Phases:
-        """Return the phases of the change: one of the tables of ``evolution/phases``."""
-        return DECLARE
-
-    def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
-        """Return the tasks of each pass that the phases name, in order."""
-        return {}
-
-    def values(self, before: Snapshot, after: Snapshot) -> tuple[str, ...]:
-        """Return the physical names that items may lack until the change has ended."""
-        return ()
-
-    def renamed(self, before: Snapshot, after: Snapshot) -> tuple[str, str] | None:
-        """Return the names before and after of an attribute that keeps its values under another physical name."""
-        return None
-
-    def hint(self, before: Snapshot, after: Snapshot) -> str:
-        """Return a cheaper way, or what has to be added by hand, for ``makemigrations`` to print; else nothing."""
-        return ""
-
-    def left_to_do(self, app_label: str) -> str:
-        """Return a sentence about another command that the user has to run, or an empty string."""
-        return ""
 
     def to_rebuild(self, app_label: str) -> str:
         """Return how to rebuild the copies, derived objects and counts of the current model, or an empty string."""
@@ -119,10 +83,6 @@ class ItemsOperation(Operation):
             for used, holders in (("copied to", copying), ("counted by", counting))
             if holders
         )
-
-    def indexes(self) -> Sequence[str]:
-        """Return the indexes that the table must have before an item is changed."""
-        return ()
 
     def database_forwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
