@@ -76,7 +76,7 @@ def _pairs(before: Snapshot, after: Snapshot, renamed: tuple[str, str] = ("", ""
 
 
 def _rules(snapshot: Snapshot) -> list[str]:
-    return [snapshot.unique_fingerprint(each) for each in snapshot.unique]
+    return [snapshot.claim_rule(each).fingerprint for each in snapshot.unique]
 
 
 @dataclass(frozen=True)

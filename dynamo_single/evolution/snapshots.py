@@ -17,13 +17,12 @@ from dynamo_single.evolution.stored_attributes import MigrationValue, StoredAttr
 from dynamo_single.exceptions import ConfigurationError, EmptyKeyPart, InvalidValue
 from dynamo_single.orm.conditions import lowering
 from dynamo_single.orm.conditions.matching import matches
-from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
+from dynamo_single.orm.conditions.terms import EVERYTHING
 from dynamo_single.orm.conditions.wording import condition_of, rename_in_plain
-from dynamo_single.orm.items.unique_rules import key_of_claim, rule_fingerprint, rules_of
+from dynamo_single.orm.items.unique_rules import ClaimRule, rules_of
 from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.fingerprints import key_fingerprint
 from dynamo_single.orm.schema.keys.reference_parts import codec_of_member
 from dynamo_single.orm.schema.keys.shards import Shards, place_of, seconds, shard_suffix, split_partition
@@ -170,40 +169,20 @@ class Snapshot(MigrationValue):
 
     def claims(self, item: Item) -> dict[ItemKey, UniqueRule]:
         """Return the claims that a stored item must hold; raise ``InvalidValue`` for a value that fits no key."""
-        return {key: rule for rule in self.unique for key in self.claimed(rule, item)}
+        return {key: rule for rule in self.unique for key in self.claim_rule(rule).claimed(item)}
 
-    def claimed(self, rule: UniqueRule, item: Item) -> set[ItemKey]:
-        """Return the keys of the claims that an item must hold for one rule."""
-        if names.DELETED_AT in item or not matches(_condition(rule), item):
-            return set()
-        own = self._claim(rule, item)
-        found = set() if own is None else {own}
-        if rule.members:
-            stored, attributes = self.attributes[rule.members], self._unique_attributes(rule)
-            prefix = table_settings(self.alias).own_prefix
-            members: Any = stored.value(item.get(stored.stored)) or ()
-            found |= {key_of_claim(self.item_type, attributes, rule.name, (member,), prefix) for member in members}
-        return found
-
-    def _claim(self, rule: UniqueRule, item: Item) -> ItemKey | None:
-        attributes = self._unique_attributes(rule)
-        stored = [item.get(each.attr_name) for each in attributes]
-        values = [
-            None if value is None else each.from_attribute_value(dict(value))
-            for each, value in zip(attributes, stored, strict=True)
-        ]
-        if any(value is None or value == "" for value in values):
-            return None
-        return key_of_claim(self.item_type, attributes, rule.name, values, table_settings(self.alias).own_prefix)
+    def claim_rule(self, rule: UniqueRule) -> ClaimRule:
+        """Return how the items claim the values of a unique rule."""
+        made = tuple(self.attributes[name].attribute(name) for name in rule.attributes)
+        for each in made:
+            each.canonical = each.name in rule.canonical
+        condition = EVERYTHING if rule.condition is None else condition_of(rule.condition)
+        members = self.attributes[rule.members].attribute(rule.members) if rule.members else None
+        return ClaimRule(self.alias, self.item_type, made, rule.name, condition, members)
 
     def key_fingerprint(self, name: str) -> str:
         """Return the fingerprint of a key: ``primary``, the name of a key on an index, or ``trash``."""
         return key_fingerprint(self.access_keys[name], {name: each.stored for name, each in self.attributes.items()})
-
-    def unique_fingerprint(self, rule: UniqueRule) -> str:
-        """Return the fingerprint of a unique rule."""
-        members = self.attributes[rule.members].stored if rule.members else ""
-        return rule_fingerprint(self._unique_attributes(rule), rule.name, _condition(rule), members)
 
     def attribute_fingerprint(self, name: str) -> str:
         """Return the fingerprint of an attribute."""
@@ -288,16 +267,6 @@ class Snapshot(MigrationValue):
                 f"They have {', '.join(self.attributes)}."
             )
         return str(self.attributes[name].attribute(name).key_kind)
-
-    def _unique_attributes(self, rule: UniqueRule) -> list[Attribute]:
-        made = [self.attributes[name].attribute(name) for name in rule.attributes]
-        for each in made:
-            each.canonical = each.name in rule.canonical
-        return made
-
-
-def _condition(rule: UniqueRule) -> Condition:
-    return EVERYTHING if rule.condition is None else condition_of(rule.condition)
 
 
 def _with_shards(key: AnyKey, shards: Shards | None) -> AnyKey:

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from dynamo_single.conf import table_settings
 from dynamo_single.evolution.backfill.rewrite import indexes_of, rewrite_actions, with_index_keys
 from dynamo_single.evolution.backfill.work import Others, Task
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.stored_attributes import UniqueRule
 from dynamo_single.exceptions import InvalidValue
-from dynamo_single.orm.conditions.terms import And, Stored, names_in
-from dynamo_single.orm.conditions.wording import condition_of
+from dynamo_single.orm.conditions.terms import And, Stored
 from dynamo_single.orm.effects.unique_claims import claim_item
-from dynamo_single.orm.items.unique_rules import claim_range
 from dynamo_single.orm.reading.single import has_expired, owner_of
 from dynamo_single.orm.requests.actions import (
     ITEM_MISSING,
@@ -41,18 +38,15 @@ _OWNER = (names.CLAIM_OWNER_PARTITION, names.CLAIM_OWNER_SORT)
 
 def claim_sources(snapshot: Snapshot, rules: Iterable[UniqueRule]) -> frozenset[str]:
     """Return the physical names of all attributes that the claims of some rules depend on; none without rules."""
-    found: set[str] = set()
-    for rule in rules:
-        found |= {names.DELETED_AT, names.EXPIRES_AT, *(snapshot.attributes[name].stored for name in rule.names)}
-        found |= set() if rule.condition is None else set(names_in(condition_of(rule.condition)))
-    return frozenset(found)
+    found = [snapshot.claim_rule(rule).stored_names for rule in rules]
+    return frozenset({names.DELETED_AT, names.EXPIRES_AT}.union(*found) if found else ())
 
 
 def required_claims(snapshot: Snapshot, rules: Iterable[UniqueRule], item: Item) -> set[ItemKey]:
     """Return the claims that an item must hold for some rules, none if it has expired; may raise ``InvalidValue``."""
     if has_expired(item):
         return set()
-    return set().union(*(snapshot.claimed(rule, item) for rule in rules))
+    return set().union(*(snapshot.claim_rule(rule).claimed(item) for rule in rules))
 
 
 def claim_actions(
@@ -105,10 +99,8 @@ def release_claims(before: Snapshot, after: Snapshot, rule: UniqueRule) -> Task:
     This includes claims whose owner is gone or has another value. A claim stays if another rule of ``after`` over the
     same attributes requires it, for example if only ``canonical`` differs.
     """
-    attributes = [before.attributes[name].stored for name in rule.attributes]
-    prefix = table_settings(before.alias).own_prefix
-    low, high, fits = claim_range(before.item_type, attributes, rule.name, prefix)
-    kept = tuple(each for each in after.unique if _names(after, each) == (attributes, rule.name))
+    low, high, fits = before.claim_rule(rule).key_range()
+    kept = tuple(each for each in after.unique if _names(after, each) == _names(before, rule))
     reads = {names.ITEM_TYPE, *claim_sources(after, kept)}
     claims = And(
         (

@@ -35,18 +35,18 @@ from dynamo_single.table.request import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 CLAIM_SORT_KEY = "#CLAIM"
 
 
-class Rule(Struct, frozen=True, eq=False):
-    """Some attributes whose values, taken together, only one live object has.
+class ClaimRule(Struct, frozen=True, eq=False):
+    """Some attributes whose values, taken together, only one live item of a type has.
 
-    ``condition`` is in stored names: an item that does not meet it holds no claim. ``constraint`` is Django's, if the
-    rule was declared as one; the claims' keys contain its name only with a condition. ``members`` is a set whose
-    members are claimed as values of the one attribute.
+    ``condition`` is in stored names: an item that does not meet it holds no claim. ``name`` is the constraint's, which
+    claims contain only with a condition. ``members`` is a set whose members are claimed as values of the one attribute.
     """
 
-    model: Any
+    alias: str
+    item_type: str
     attributes: tuple[Attribute, ...]
+    name: str = ""
     condition: Condition = EVERYTHING
-    constraint: UniqueConstraint | None = None
     members: Attribute | None = None
 
     @property
@@ -60,16 +60,6 @@ class Rule(Struct, frozen=True, eq=False):
         members = () if self.members is None else (self.members,)
         stored = (attribute.attr_name for attribute in (*self.attributes, *members))
         return frozenset({*stored, *names_in(self.condition)})
-
-    @property
-    def name(self) -> str:
-        """The constraint's name if claims carry it: with a condition."""
-        return self.constraint.name if self.constraint is not None and self.condition != EVERYTHING else ""
-
-    @property
-    def needs_claims(self) -> bool:
-        """Whether it needs claims: the primary key is unique by itself, as is every rule that contains it."""
-        return self.condition != EVERYTHING or not set(self.model._identity) <= set(self.fields)
 
     def values(self, item: Item) -> tuple[object, ...] | None:
         """The values that a stored item has to be alone with; ``None`` if one is missing or empty."""
@@ -110,21 +100,87 @@ class Rule(Struct, frozen=True, eq=False):
         The attributes' names come first and the values after them, so that no two rules and no two tuples of values
         share a claim.
         """
+        parts: dict[str, Any] = {"item_type": self.item_type}
+        codecs = {"item_type": codec_for("text")}
+        variables = zip(*_variables(len(self.attributes)), strict=True)
+        for attribute, value, (variable, place) in zip(self.attributes, values, variables, strict=True):
+            parts |= {variable: attribute.attr_name, place: _normal(attribute, value)}
+            codecs |= {variable: codec_for("text"), place: codec_for(str(attribute.key_kind))}
+        partition, sort = claim_templates(len(self.attributes), named=bool(self.name))
+        sort_key = sort.bind({"name": codec_for("text")}).render({"name": self.name}, limit=SORT_KEY_LIMIT)
+        prefix = table_settings(self.alias).own_prefix
+        return prefix + partition.bind(codecs).render(parts, limit=PARTITION_KEY_LIMIT - len(prefix)), sort_key
+
+    def key_range(self) -> tuple[str, str, Callable[[ItemKey], bool]]:
+        """Return the range of the rule's claims, which contains all partition keys from the first string to the second.
+
+        The function distinguishes the rule's claims from those of other rules.
+        """
+        variables, _ = _variables(len(self.attributes))
+        parts = {"item_type": self.item_type}
+        parts |= {name: each.attr_name for name, each in zip(variables, self.attributes, strict=True)}
+        partition, sort = claim_templates(len(self.attributes), named=bool(self.name))
+        codecs = dict.fromkeys(partition.variables, codec_for("text"))
+        own_prefix = table_settings(self.alias).own_prefix
+        prefix = own_prefix + partition.bind(codecs).prefix(parts, 1 + len(self.attributes))
+        sort_key = sort.bind({"name": codec_for("text")}).render({"name": self.name})
+        # No value has a separator in it: a rule over more attributes has more of them.
+        separators = partition.source.count(SEPARATOR) + own_prefix.count(SEPARATOR)
+
+        def fits(key: ItemKey) -> bool:
+            return key[0].startswith(prefix) and key[1] == sort_key and key[0].count(SEPARATOR) == separators
+
+        return prefix, prefix_end(prefix), fits
+
+    @property
+    def fingerprint(self) -> str:
+        """A short text of the claims that the rule makes, by physical names, such as ``email:text:canonical``.
+
+        Others are ``hall:text,row:number one_seat ('=', ...)`` with a condition and ``email:text +others`` with a set.
+        """
+        texts = (
+            f"{each.attr_name}:{each.key_kind}{':canonical' if each.canonical and each.key_kind == 'text' else ''}"
+            for each in self.attributes
+        )
+        condition_text = "" if self.condition == EVERYTHING else repr(plain_condition(self.condition))
+        more = "" if self.members is None else f"+{self.members.attr_name}"
+        return shortened(" ".join(part for part in (",".join(texts), self.name, condition_text, more) if part))
+
+
+class Rule(ClaimRule, frozen=True, eq=False):
+    """A rule that a model declares; ``constraint`` is Django's, if it was declared as one."""
+
+    model: Any = None
+    constraint: UniqueConstraint | None = None
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        attributes: tuple[Attribute, ...],
+        condition: Condition = EVERYTHING,
+        constraint: UniqueConstraint | None = None,
+        members: Attribute | None = None,
+    ) -> Rule:
+        """Return the rule of a declaration."""
+        options = model._options
+        name = constraint.name if constraint is not None and condition != EVERYTHING else ""
+        return cls(options.alias, options.item_type, attributes, name, condition, members, model, constraint)
+
+    @property
+    def needs_claims(self) -> bool:
+        """Whether it needs claims: the primary key is unique by itself, as is every rule that contains it."""
+        return self.condition != EVERYTHING or not set(self.model._identity) <= set(self.fields)
+
+    def key(self, values: Sequence[object]) -> ItemKey:
+        """Return the key of the claim on values, as for any rule; an error names the model."""
         try:
-            options = self.model._options
-            prefix = table_settings(options.alias).own_prefix
-            return key_of_claim(options.item_type, self.attributes, self.name, values, prefix)
+            return ClaimRule.key(self, values)
         except InvalidValue as error:
             which = f"this {self.fields[0]}" if len(self.fields) == 1 else f"these {', '.join(self.fields)} together"
             raise InvalidValue(
                 f"{self.model._meta.label}: {which} cannot be unique, since that takes a key. {error}"
             ) from error
-
-    @property
-    def fingerprint(self) -> str:
-        """A short text of the claims that the rule makes; it names physical attributes only."""
-        members = "" if self.members is None else self.members.attr_name
-        return rule_fingerprint(self.attributes, self.name, self.condition, members)
 
     @property
     def lookup(self) -> Lookup:
@@ -145,61 +201,6 @@ class Rule(Struct, frozen=True, eq=False):
     def worded(self, values: Sequence[object]) -> str:
         """Return the attributes and their values for a message, with masked secrets."""
         return secrecy.worded(self.model, self.fields, values)
-
-
-def key_of_claim(
-    item_type: str, attributes: Sequence[Attribute], name: str, values: Sequence[object], prefix: str = ""
-) -> ItemKey:
-    """Return the key of a claim on the values of some attributes.
-
-    ``name`` is the constraint's, if it has a condition. ``prefix`` is the ``own_prefix`` of the model's table.
-    """
-    parts: dict[str, Any] = {"item_type": item_type}
-    codecs = {"item_type": codec_for("text")}
-    variables = zip(*_variables(len(attributes)), strict=True)
-    for attribute, value, (variable, place) in zip(attributes, values, variables, strict=True):
-        parts |= {variable: attribute.attr_name, place: _normal(attribute, value)}
-        codecs |= {variable: codec_for("text"), place: codec_for(str(attribute.key_kind))}
-    partition, sort = claim_templates(len(attributes), named=bool(name))
-    sort_key = sort.bind({"name": codec_for("text")}).render({"name": name}, limit=SORT_KEY_LIMIT)
-    return prefix + partition.bind(codecs).render(parts, limit=PARTITION_KEY_LIMIT - len(prefix)), sort_key
-
-
-def claim_range(
-    item_type: str, attributes: Sequence[str], name: str, own_prefix: str = ""
-) -> tuple[str, str, Callable[[ItemKey], bool]]:
-    """Return the range of the claims of a rule over attributes, given by their physical names.
-
-    It contains all partition keys from the first string to the second. The function distinguishes the rule's claims
-    from those of other rules. ``own_prefix`` belongs to the model's table.
-    """
-    variables, _ = _variables(len(attributes))
-    parts = {"item_type": item_type, **dict(zip(variables, attributes, strict=True))}
-    partition, sort = claim_templates(len(attributes), named=bool(name))
-    codecs = dict.fromkeys(partition.variables, codec_for("text"))
-    prefix = own_prefix + partition.bind(codecs).prefix(parts, 1 + len(attributes))
-    sort_key = sort.bind({"name": codec_for("text")}).render({"name": name})
-    # No value has a separator in it: a rule over more attributes has more of them.
-    separators = partition.source.count(SEPARATOR) + own_prefix.count(SEPARATOR)
-
-    def fits(key: ItemKey) -> bool:
-        return key[0].startswith(prefix) and key[1] == sort_key and key[0].count(SEPARATOR) == separators
-
-    return prefix, prefix_end(prefix), fits
-
-
-def rule_fingerprint(attributes: Sequence[Attribute], name: str, condition: Condition, members: str = "") -> str:
-    """The text of a rule by its parts: ``email:text:canonical``, ``hall:text,row:number one_seat ('=', ...)``.
-
-    ``members`` is the physical name of a set, ``email:text:canonical +others``.
-    """
-    texts = (
-        f"{each.attr_name}:{each.key_kind}{':canonical' if each.canonical and each.key_kind == 'text' else ''}"
-        for each in attributes
-    )
-    condition_text = "" if condition == EVERYTHING else repr(plain_condition(condition))
-    more = f"+{members}" if members else ""
-    return shortened(" ".join(part for part in (",".join(texts), name, condition_text, more) if part))
 
 
 def _normal(attribute: Attribute, value: object) -> object:
@@ -293,14 +294,14 @@ def declared_rules(model: type[DynamoModel]) -> tuple[Rule, ...]:
 def _declared(model: Any) -> Iterator[Rule]:
     for attribute in registry.attributes_of(model).values():
         if attribute.unique:
-            yield Rule(model, (attribute,), members=_members(model, attribute.name))
+            yield Rule.of(model, (attribute,), members=_members(model, attribute.name))
     for fields in model._meta.unique_together:
-        yield Rule(model, _attributes(model, fields, "unique_together"))
+        yield Rule.of(model, _attributes(model, fields, "unique_together"))
     for constraint in model._meta.constraints:
         if not isinstance(constraint, UniqueConstraint):
             continue
         attributes = _attributes(model, constraint.fields, constraint.name)
-        yield Rule(model, attributes, _condition(model, constraint), constraint)
+        yield Rule.of(model, attributes, _condition(model, constraint), constraint)
 
 
 def _members(model: type[DynamoModel], name: str) -> Attribute | None:

@@ -30,7 +30,7 @@ def rule(names: list[str], constraint: str) -> Rule:
         attributes.append(attribute)
     declared: Any = models_constraint(constraint) if constraint else None
     condition: Any = rules_of(Seat)[1].condition if constraint else rules_of(Seat)[0].condition
-    return Rule(Seat, tuple(attributes), condition, declared)
+    return Rule.of(Seat, tuple(attributes), condition, declared)
 
 
 def models_constraint(name: str) -> Any:
