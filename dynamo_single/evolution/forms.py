@@ -6,13 +6,23 @@ A change is the difference of two snapshots. This module is pure.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from dataclasses import replace as dataclass_replace
 from typing import Any
 
 from msgspec.structs import replace
 
-from dynamo_single.evolution.phases import ADD_NUMBER, ADD_VALUE, PAUSE, REMOVE_DERIVED, REMOVE_NUMBER, RENAME, Phases
+from dynamo_single.evolution.phases import (
+    ADD_NUMBER,
+    ADD_UNIQUE,
+    ADD_VALUE,
+    PAUSE,
+    REMOVE_DERIVED,
+    REMOVE_NUMBER,
+    RENAME,
+    Phases,
+)
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.orm.rollout.following import name_in_use, place_of
 from dynamo_single.orm.rollout.states import ABSENT, PUBLIC, Facet, KeyTemplates, OpenChange, Rename, StoredForm
@@ -137,33 +147,30 @@ class FormChange:
         form = self._with_synonyms(form)
         for name in self._taken(form) if phase.refused == "before" else ():
             form = self._without_former(form, name)
-        form = self._with_names(form, number)
-        keys, rules = self._with_keys(form, phase.parts, is_last), self._with_rules(form, phase.parts, is_last)
-        is_added = self.phases in (ADD_VALUE, ADD_NUMBER)
-        is_public = "public" in phase.parts.values()
-        waiting = {*form.unfilled, *self.values} if is_added and not is_public else {*form.unfilled} - {*self.values}
+        is_added, is_removed = self.phases in (ADD_VALUE, ADD_NUMBER), self.phases in (REMOVE_DERIVED, REMOVE_NUMBER)
+        gone = _written(self.before) - _written(self.after) if is_removed else set()
+        lacking = {*self.values} if is_added else gone & _attributes(self.before).keys()
+        unfilled = {*form.unfilled} - {*self.values} - lacking
+        if not is_last and "public" not in phase.parts.values():
+            unfilled |= lacking
         required = dict(form.required)
         if is_added:
             part = next(iter(self.values), f"what {self.migration} writes")
             required.pop(part, None)
             if phase.refused == "before":
                 required[part] = self.migration
-        kept = set(form.kept)
-        if self.phases in (REMOVE_DERIVED, REMOVE_NUMBER):
-            gone = _written(self.before) - _written(self.after)
-            kept = kept - gone if is_last else kept | gone
-            gone = gone & _attributes(self.before).keys()
-            waiting = waiting - gone if "public" in phase.parts.values() or is_last else waiting | gone
         paused = "" if self.phases is PAUSE and form.paused == self.migration else form.paused
         return replace(
             form,
-            **keys,
-            rules=rules,
+            **self._keys_in(form, number),
+            attributes=self._attributes_in(form, number),
+            renames=self._renames_in(form, number),
+            rules=self._rules_in(form, number),
             primary=self._primary(form, is_last),
-            unfilled=tuple(sorted(waiting)),
+            unfilled=tuple(sorted(unfilled)),
             required=required,
             changed={**form.changed, **dict.fromkeys(self._changed_parts(form), self.migration)},
-            kept=tuple(sorted(kept)),
+            kept=tuple(sorted({*form.kept} - gone if is_last else {*form.kept} | gone)),
             paused=self.migration if phase.refused == "everybody" else paused,
         )
 
@@ -232,12 +239,10 @@ class FormChange:
 
     def _with_synonyms(self, form: StoredForm) -> StoredForm:
         """Return the form with the fingerprints of keys, rules and attributes that only name another attribute."""
-        synonyms = dict(form.synonyms)
         for one, other in self._synonym_pairs():
-            earlier, later = _canonical(synonyms, one), _canonical(synonyms, other)
+            earlier, later = form.canonical(one), form.canonical(other)
             if earlier != later:
-                synonyms[later] = earlier
-        form = replace(form, synonyms=synonyms)
+                form = replace(form, synonyms={**form.synonyms, later: earlier})
         # New tables and tables of an earlier release contain the later fingerprints.
         return replace(
             form,
@@ -283,35 +288,32 @@ class FormChange:
             synonyms={text: each for text, each in synonyms.items() if text not in moved.values()},
         )
 
-    def _with_names(self, form: StoredForm, number: int) -> StoredForm:
-        before, after = _attributes(self.before), _attributes(self.after)
-        attributes, renames = dict(form.attributes), dict(form.renames)
-        is_last = number == self.last
-        added = {name: text for name, text in after.items() if before.get(name) != text}
-        removed = before.keys() - after.keys()
-        if self.phases in (ADD_VALUE, ADD_NUMBER) and self.phases[number].refused == "nobody":
-            # Under one name it is what it was until code of before is refused.
-            taken = self._taken(form)
-            added = {name: before.get(name, text) for name, text in added.items() if name not in taken}
-        if self.phases is PAUSE or self.phases is not RENAME:
-            if self.phases is PAUSE and not is_last:
-                attributes |= {name: before[name] for name in before if name in added or name in removed}
-                attributes = {name: text for name, text in attributes.items() if name not in added or name in before}
-            else:
-                attributes |= added
+    def _attributes_in(self, form: StoredForm, number: int) -> dict[str, str]:
+        """Return the attributes with the added, altered and removed ones of a phase."""
+        before, after, phase = _attributes(self.before), _attributes(self.after), self.phases[number]
+        is_paused = self.phases is PAUSE and number < self.last
+        # Under one name it is what it was until code of before is refused.
+        is_early = self.phases in (ADD_VALUE, ADD_NUMBER) and phase.refused == "nobody"
+        keeps_old = self.phases is RENAME or (number < self.last and {"old", "number"} & phase.parts.keys())
+        taken = self._taken(form) if is_early else set()
+        found = {name: text for name, text in form.attributes.items() if name in after or name not in before}
+        if is_paused:
+            found = {name: text for name, text in found.items() if name not in after or name in before}
         else:
-            # The fingerprints of unchanged names are synonyms.
-            attributes |= {name: text for name, text in added.items() if name not in before}
-            attributes |= {name: before[name] for name in removed}
-        if self.phases not in (RENAME, PAUSE) and not is_last and {"old", "number"} & self.phases[number].parts.keys():
-            attributes |= {name: before[name] for name in removed}
-        elif self.phases is not RENAME and (is_last or "old" not in self.phases[number].parts):
-            attributes = {name: text for name, text in attributes.items() if name not in removed}
-        if self._stored_names is not None:
-            old, new = self._stored_names
-            renames = {name: each for name, each in renames.items() if name != old or each.old != new}
-            renames[new] = Rename(old, number)
-        return replace(form, attributes=attributes, renames=renames)
+            found |= {name: text for name, text in after.items() if name not in before and name not in taken}
+        if keeps_old:
+            found |= {name: text for name, text in before.items() if name not in after}
+        if self.phases is not RENAME:  # which changes only the names in fingerprints: they are synonyms
+            altered = {name for name in before.keys() & after.keys() if before[name] != after[name]}
+            found |= {name: (before if is_paused or is_early else after)[name] for name in altered}
+        return found
+
+    def _renames_in(self, form: StoredForm, number: int) -> Mapping[str, Rename]:
+        if self._stored_names is None:
+            return form.renames
+        old, new = self._stored_names
+        others = {name: each for name, each in form.renames.items() if name != old or each.old != new}
+        return {**others, new: Rename(old, number)}
 
     @property
     def _stored_names(self) -> tuple[str, str] | None:
@@ -319,16 +321,22 @@ class FormChange:
             return None
         return self.before.attributes[self.renamed[0]].stored, self.after.attributes[self.renamed[1]].stored
 
-    def _with_keys(self, form: StoredForm, parts: Mapping[str, Facet], is_last: bool) -> dict[str, Any]:
+    def _facets(
+        self, old: AbstractSet[str], new: AbstractSet[str], number: int, *parts: str
+    ) -> dict[str, Facet | None]:
+        """Return the facets of removed and of added keys or rules in a phase; ``None`` for absent ones.
+
+        ``parts`` are their names in the phases: the removed ones' first, the added ones' last.
+        """
+        of_old, of_new = (PUBLIC, None) if number < self.last else (None, PUBLIC)
+        facets: tuple[Facet | None, Facet | None] = of_old, of_new
+        if any(not each.parts.keys().isdisjoint(parts) for each in self.phases):
+            facets = self.phases[number].parts.get(parts[0]), self.phases[number].parts.get(parts[-1])
+        return {**dict.fromkeys(old - new, facets[0]), **dict.fromkeys(new - old, facets[1])}
+
+    def _keys_in(self, form: StoredForm, number: int) -> dict[str, Any]:
         old, new = self._own(form, keys_of(self.before)), self._own(form, keys_of(self.after))
-        added, removed = new.keys() - old.keys(), old.keys() - new.keys()
-        facets: dict[str, Facet | None] = {}
-        if any(name.endswith(" key") for phase in self.phases for name in phase.parts):
-            facets = {each: parts.get("old key") for each in removed} | {each: parts.get("new key") for each in added}
-        elif is_last:
-            facets = dict.fromkeys(removed) | dict.fromkeys(added, PUBLIC)
-        else:
-            facets = dict.fromkeys(removed, PUBLIC) | dict.fromkeys(added)
+        facets = self._facets(old.keys(), new.keys(), number, "old key", "new key")
         keys = {text: each for text, each in form.keys.items() if text not in facets}
         templates = {**form.templates, **old, **new}
         # An item has one key at each place.
@@ -342,34 +350,19 @@ class FormChange:
     def _own(self, form: StoredForm, keys: Mapping[str, KeyTemplates]) -> dict[str, KeyTemplates]:
         return {form.canonical(text): each for text, each in keys.items()}
 
-    def _with_rules(self, form: StoredForm, parts: Mapping[str, Facet], is_last: bool) -> dict[str, Facet]:
+    def _rules_in(self, form: StoredForm, number: int) -> dict[str, Facet]:
         old, new = ({form.canonical(each) for each in _rules(some)} for some in (self.before, self.after))
-        rules = dict(form.rules)
-        has_claims = any("claims" in phase.parts for phase in self.phases)
-        for each in new - old:
-            if has_claims:
-                rules[each] = parts.get("claims", ABSENT)
-            elif is_last:
-                rules[each] = PUBLIC
-        for each in old - new:
-            facet: Facet | None = parts.get("claims") if has_claims else None if is_last else PUBLIC
-            if facet is None:
-                rules.pop(each, None)
-            else:
-                rules[each] = facet
-        return rules
+        facets = self._facets(old, new, number, "claims")
+        rules = {text: each for text, each in form.rules.items() if text not in facets}
+        if self.phases is ADD_UNIQUE:
+            return rules | {text: facet or ABSENT for text, facet in facets.items()}
+        return rules | {text: facet for text, facet in facets.items() if facet is not None}
 
     def _primary(self, form: StoredForm, is_last: bool) -> str:
         one, other = (each.key_fingerprint("primary") for each in (self.before, self.after))
         if form.canonical(one) == form.canonical(other) or form.primary not in (one, other):
             return form.primary
         return other if is_last else one
-
-
-def _canonical(synonyms: Mapping[str, str], text: str) -> str:
-    while (found := synonyms.get(text)) is not None:
-        text = found
-    return text
 
 
 def is_same(one: OpenChange, other: OpenChange) -> bool:
