@@ -93,6 +93,8 @@ class _Known(Struct, eq=False):
     unsaid: set[str] = field(default_factory=set)
     #: The number of replacements of the table's contents at that time.
     replaced: int = 0
+    #: The last bump of this process: its revision, and the server's time in the response.
+    bumped: tuple[int, float] = (0, 0.0)
 
 
 _tables: dict[Table, _Known] = bindings.known_tables
@@ -321,9 +323,7 @@ def recorded_form(model: type[DynamoModel]) -> StoredForm | None:
 
 def lease_now(table: Table) -> tuple[Lease | None, int]:
     """Return the lease of this process, and the revision of the last bump; read as ``binding_for()``."""
-    known = _tables.get(table)
-    if known is None or known.renew_at <= time.monotonic() or (known.lease is not None and known.lease.is_closed):
-        known = run(_known(table))
+    known = run(_known(table))
     return known.lease, known.state.moved
 
 
@@ -333,16 +333,13 @@ def own_process(table: Table) -> str:
     return "" if known is None or known.presence is None else known.presence.key
 
 
-#: The last bump of this process in each table: its revision, and the server's time in the response.
-_bumps: dict[Table, tuple[int, float]] = {}
-
-
 def bumped_by(table: Table, state: TableState) -> float:
     """Return the server's time, in epoch seconds, by which a table had its last bump.
 
     The request of another process was dated, so that it was executed within a lease after its preparation.
     """
-    revision, served = _bumps.get(table, (0, 0.0))
+    known = _tables.get(table)
+    revision, served = (0, 0.0) if known is None else known.bumped
     is_own = revision == state.moved and served >= state.moved_at
     return served if is_own else state.moved_at + lease_of(table, state)
 
@@ -534,7 +531,8 @@ def change(table: Table, work: Callable[[TableState], TableState], *, moves: boo
         except BeginAgain:
             continue  # this process was stopped since it read the state, before the write
         if after.moved == after.revision:
-            _bumps[table] = after.revision, time.time() if written_at is None else written_at
+            known = _tables.setdefault(table, _Known())
+            known.bumped = after.revision, time.time() if written_at is None else written_at
         stale()
         return after
     raise Conflict(
