@@ -17,14 +17,12 @@ from typing import Final, Literal
 
 from msgspec import Struct, field
 
-Facet = Literal["written", "public"]
+from dynamo_single.orm.rollout.states import PUBLIC, WRITTEN, Facet
+
 #: The code that cannot use the model: none, the code before the migration, the code after it, or both.
 Refused = Literal["nobody", "before", "after", "everybody"]
 #: The work of a pass on each item: see the operations' ``tasks()``.
 Pass = Literal["fill", "copy", "copy back", "drop old", "drop new", "drop", "convert", "convert back", "count"]
-
-WRITTEN: Final[Facet] = "written"
-PUBLIC: Final[Facet] = "public"
 
 
 class Phase(Struct, frozen=True):

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from dynamo_single.evolution import migrate_run
 from dynamo_single.evolution.backfill import Options, Report, Task, Work, delete_checkpoints, run_work
@@ -143,6 +143,9 @@ UNNAMED_MIGRATION: Final = "?"
 class ItemsChange:
     """What an operation does to the items of one model. The defaults are those of a change without work on items."""
 
+    #: The phases of the change, unless they depend on the snapshots: one of the tables of ``evolution/phases``.
+    kind: ClassVar[Phases] = DECLARE
+
     model_name: str
 
     def describe(self) -> str:
@@ -154,8 +157,8 @@ class ItemsChange:
         return self.model_name
 
     def phases(self, before: Snapshot, after: Snapshot) -> Phases:
-        """Return the phases of the change: one of the tables of ``evolution/phases``."""
-        return DECLARE
+        """Return the phases of the change."""
+        return self.kind
 
     def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
         """Return the tasks of each pass that the phases name, in order."""

@@ -10,7 +10,7 @@ from django.db.migrations.operations.base import Operation, OperationCategory
 from dynamo_single.evolution.backfill import Task
 from dynamo_single.evolution.backfill.rewrite import rewrite_index_keys
 from dynamo_single.evolution.operations.base import ItemsOperation, public
-from dynamo_single.evolution.phases import ADD_KEY, ALTER_KEY, REMOVE_KEY, Pass, Phases
+from dynamo_single.evolution.phases import ADD_KEY, ALTER_KEY, REMOVE_KEY, Pass
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.orm.conditions.terms import names_in
 from dynamo_single.orm.conditions.wording import condition_of
@@ -52,10 +52,7 @@ class AddKey(_KeyChange):
     """Add a key on an index. It is written into every item, and serves queries once it is complete."""
 
     category = OperationCategory.ADDITION
-
-    def phases(self, before: Snapshot, after: Snapshot) -> Phases:
-        """Return the phases of a new key."""
-        return ADD_KEY
+    kind = ADD_KEY
 
     def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
         """Write the key into the items, or remove it again."""
@@ -88,6 +85,7 @@ class AlterKey(_KeyChange):
     """Change the templates of a key on the same index. Queries by it are refused until every item has the new one."""
 
     category = OperationCategory.ALTERATION
+    kind = ALTER_KEY
 
     def hint(self, before: Snapshot, after: Snapshot) -> str:
         """Return the alternative that does not reject any list."""
@@ -95,10 +93,6 @@ class AlterKey(_KeyChange):
             "To keep all lists working, add a new key on another index instead, and remove the former key in a later "
             "deployment."
         )
-
-    def phases(self, before: Snapshot, after: Snapshot) -> Phases:
-        """Return the phases of a key that is written otherwise."""
-        return ALTER_KEY
 
     def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
         """Write the new key into every item, or the old one."""
@@ -156,6 +150,7 @@ class RemoveKey(_KeyOperation):
     """Remove a key, also from the items."""
 
     category = OperationCategory.REMOVAL
+    kind = REMOVE_KEY
 
     def __init__(self, model_name: str, name: str) -> None:
         self.model_name, self.name = model_name, name
@@ -163,10 +158,6 @@ class RemoveKey(_KeyOperation):
     def changed(self, before: Snapshot) -> Snapshot:
         """Return the snapshot without the key."""
         return replace(before, keys={name: key for name, key in before.keys.items() if name != self.name})
-
-    def phases(self, before: Snapshot, after: Snapshot) -> Phases:
-        """Return the phases of a key that goes."""
-        return REMOVE_KEY
 
     def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
         """Remove the key from the items, or write it again."""

@@ -197,6 +197,7 @@ class MoveKeys(ItemsOperation):
     """Change the primary key or the ``itemType``: write each item under its new key and delete it under the old one."""
 
     category = OperationCategory.ALTERATION
+    kind = PAUSE
 
     def __init__(self, model_name: str, primary: Key | None = None, item_type: str | None = None) -> None:
         self.model_name, self.primary, self.item_type = model_name, primary, item_type
@@ -205,10 +206,6 @@ class MoveKeys(ItemsOperation):
         """Return the snapshot with the new primary key and type."""
         primary = before.primary if self.primary is None else self.primary
         return replace(before, primary=primary, item_type=self.item_type or before.item_type)
-
-    def phases(self, before: Snapshot, after: Snapshot) -> Phases:
-        """Return the phases of a pause: an object is found in one place only."""
-        return PAUSE
 
     def hint(self, before: Snapshot, after: Snapshot) -> str:
         """Name the option that keeps the items of a renamed class unchanged."""

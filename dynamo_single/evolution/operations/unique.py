@@ -10,7 +10,7 @@ from django.db.migrations.operations.base import Operation, OperationCategory
 from dynamo_single.evolution.backfill import Task
 from dynamo_single.evolution.backfill.claims import delete_unused_claims, release_claims, take_claims
 from dynamo_single.evolution.operations.base import ItemsOperation, public
-from dynamo_single.evolution.phases import ADD_UNIQUE, REMOVE_UNIQUE, Pass, Phases
+from dynamo_single.evolution.phases import ADD_UNIQUE, REMOVE_UNIQUE, Pass
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.stored_attributes import UniqueRule
 from dynamo_single.exceptions import ConfigurationError
@@ -36,14 +36,11 @@ class AddUnique(_UniqueOperation):
     """Add a unique rule. Every live item claims its values; two items with the same values are both reported."""
 
     category = OperationCategory.ADDITION
+    kind = ADD_UNIQUE
 
     def changed(self, before: Snapshot) -> Snapshot:
         """Return the snapshot with the rule."""
         return replace(before, unique=(*before.unique, self.rule))
-
-    def phases(self, before: Snapshot, after: Snapshot) -> Phases:
-        """Return the phases of a new rule."""
-        return ADD_UNIQUE
 
     def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
         """Delete claims that no item holds and take the claims of all items, or release them.
@@ -73,16 +70,13 @@ class RemoveUnique(_UniqueOperation):
     """Remove a unique rule, and delete its claims."""
 
     category = OperationCategory.REMOVAL
+    kind = REMOVE_UNIQUE
 
     def changed(self, before: Snapshot) -> Snapshot:
         """Return the snapshot without the rule."""
         if self.rule not in before.unique:
             raise ConfigurationError(f"{self.model_name} has no unique rule over {', '.join(self.rule.attributes)}.")
         return replace(before, unique=tuple(rule for rule in before.unique if rule != self.rule))
-
-    def phases(self, before: Snapshot, after: Snapshot) -> Phases:
-        """Return the phases of a rule that goes."""
-        return REMOVE_UNIQUE
 
     def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
         """Release the claims, or take them again."""
