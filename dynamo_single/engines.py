@@ -133,13 +133,13 @@ def free_port() -> int:
         return port
 
 
-def is_free(port: int, host: str = HOST) -> bool:
+def is_free(port: int) -> bool:
     """Return whether a server could listen on the port now."""
     with socket.socket() as probe:
         # Otherwise a port whose last connections are still closing would look busy, although servers can use it.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((host, port))
+            probe.bind((HOST, port))
         except OSError:
             return False
         return True

@@ -172,7 +172,6 @@ def ensure_indexes(
     indexes: Iterable[str],
     *,
     report: Callable[[Difference], None] = lambda _: None,
-    patience: float = math.inf,
 ) -> list[str]:
     """Create the indexes that the table lacks, and wait until they can be queried. Return the created ones.
 
@@ -197,5 +196,5 @@ def ensure_indexes(
     found = schema.differences(table.settings, Observed(described, {}))
     if not waiting and not any(map(concerned, found)):
         return []
-    made = schema.apply(table, report=report, patience=patience, only=concerned)
+    made = schema.apply(table, report=report, patience=math.inf, only=concerned)
     return [each.subject for each in made]

@@ -77,12 +77,12 @@ class Draft(Struct, frozen=True, eq=False):
         return {**self.extra_values, **self.computed_values, **self.new_values}
 
 
-async def draft_of(obj: DynamoModel, values: Mapping[str, object], binding: ModelBinding | None = None) -> Draft:
+async def draft_of(obj: DynamoModel, values: Mapping[str, object]) -> Draft:
     """Return the draft that sets attributes of an object's item to ``values`` instead of the object's own values.
 
-    Without a binding, it uses the model's, which may read the table.
+    It uses the model's binding, which may read the table.
     """
-    binding, before = binding or await taken(type(obj)), obj._stored
+    binding, before = await taken(type(obj)), obj._stored
     form = form_of(binding)
     changed = {**values, **form.automatic_values(obj)}
     return Draft(binding, before, decode.values_of(binding, before, form.compared), changed)
