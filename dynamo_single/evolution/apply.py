@@ -6,7 +6,8 @@ point and run again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,9 @@ from dynamo_single import clock
 from dynamo_single.backend.router import uses_engine
 from dynamo_single.evolution import adopt as evolution_adopt
 from dynamo_single.evolution import drive, migrate_run
-from dynamo_single.evolution.backfill import ensure_indexes
+from dynamo_single.evolution.backfill import Task, ensure_indexes
+from dynamo_single.evolution.backfill.checkpoints import Segment
+from dynamo_single.evolution.backfill.run import scan
 from dynamo_single.evolution.forms import form_of, is_same, with_change
 from dynamo_single.evolution.phases import DECLARE, PAUSE
 from dynamo_single.evolution.snapshots import Snapshot
@@ -83,7 +86,7 @@ def backwards(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
     """Revert a change, whether it has ended or is still open, by the same phases in the other direction."""
     if schema_editor.collect_sql:
         tasks = [task for phase in reversed(step.phases) for name in phase.back for task in step.tasks.get(name, ())]
-        migrate_run.print_tasks("back", tasks, schema_editor.collected_sql)
+        _print_tasks("back", tasks, schema_editor.collected_sql)
         return
     if not is_responsible(schema_editor.connection.alias):
         return
@@ -251,7 +254,15 @@ def print_requests(step: Step, lines: list[str]) -> None:
             if name == "count" and tasks:
                 lines.append("-- migrate, last: Scan, and for each with the number two Queries, two UpdateItems")
             else:
-                migrate_run.print_tasks(f"migrate, phase {number} ({name})", tasks, lines)
+                _print_tasks(f"migrate, phase {number} ({name})", tasks, lines)
+
+
+def _print_tasks(when: str, given: Sequence[Task], lines: list[str]) -> None:
+    """Append the requests of some passes for ``sqlmigrate``: which items each pass reads, and when."""
+    for task in given:
+        request = scan(task, Segment(0), 1, migrate_run.current_run().options.page)
+        lines.append(f"-- {when}: {request.operation} {json.dumps(dict(request.params), ensure_ascii=False)}")
+        lines.append("--   and for each item that is not as it should be a conditional write, or a transaction")
 
 
 # Change the number of a model's shards: the table records it for a future time.

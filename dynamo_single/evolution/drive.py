@@ -152,6 +152,15 @@ class _Moving:
         return number if 0 <= number < len(self.step.phases) else None
 
     @property
+    def ends(self) -> bool:
+        """Whether the next bump ends the change: it has no further phase, or the last one without work."""
+        if self.following is None:
+            return True
+        phase = self.step.phases[self.following]
+        is_last = self.following == (0 if self.change.is_reverted else len(self.step.phases) - 1)
+        return is_last and not (phase.back if self.change.is_reverted else phase.passes)
+
+    @property
     def counts(self) -> bool:
         return "count" in self.passes
 
@@ -273,8 +282,7 @@ def _is_settled(table: Table, state: TableState, this: Run) -> bool:
     """Wait until everybody goes by the last bump; return ``False`` if that takes time and the run must not wait."""
     if not state.moved or table.replaced:
         return True  # a test table has no other processes
-    barrier = Barrier(table, state, state.moved, knowledge.bumped_by(table, state))
-    return barrier.wait(this.say, this.wait, forced=this.forced, waits=this.waits)
+    return Barrier(table, state, state.moved, knowledge.bumped_by(table, state)).wait(this)
 
 
 def _run_passes(each: _Moving, this: Run) -> None:
@@ -346,7 +354,7 @@ def _bump(table: Table, moved: Sequence[_Moving], this: Run) -> None:
 
     knowledge.change(table, bumped, moves=moves)
     for each in moved:
-        if each.following is None or _ends_at(each, each.following):
+        if each.ends:
             each.step.delete_checkpoints()
 
 
@@ -358,12 +366,6 @@ def _moves_code(each: _Moving) -> bool:
     return (one.parts, one.refused) != (other.parts, other.refused)
 
 
-def _ends_at(each: _Moving, number: int) -> bool:
-    phase = each.step.phases[number]
-    is_last = number == (0 if each.change.is_reverted else len(each.step.phases) - 1)
-    return is_last and not (phase.back if each.change.is_reverted else phase.passes)
-
-
 def _moved_on(state: TableState, each: _Moving) -> TableState:
     """Return the state with a change in its next phase; the same one if another command was faster."""
     name = each.step.recorded_type(state)
@@ -371,11 +373,10 @@ def _moved_on(state: TableState, each: _Moving) -> TableState:
     if form is None or each.change not in form.opened:
         return state
     following, step = each.following, each.step
-    is_over = following is None or _ends_at(each, following)
     if following is not None:
         form = step.form_change.in_phase(form, following)
         form = with_change(form, replace(each.change, phase=following, since=state.revision + 1))
-    if not is_over:
+    if not each.ends:
         return state.with_form(name, form)
     form = step.form_change.ended(without_change(form, each.change), is_reverted=each.change.is_reverted)
     return step.with_ended_form(state, name, form, is_reverted=each.change.is_reverted)

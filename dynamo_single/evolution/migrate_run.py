@@ -5,17 +5,14 @@ Django calls an operation without its migration or the command's options. Outsid
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from dynamo_single.evolution.backfill import Options, Progress, Task, estimate
-from dynamo_single.evolution.backfill.checkpoints import Segment
-from dynamo_single.evolution.backfill.run import scan
+from dynamo_single.evolution.backfill import Options, Progress, estimate
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.table.table import Table
 
@@ -109,11 +106,3 @@ def use_run(run: Run) -> Iterator[Run]:
         yield run
     finally:
         _current.reset(token)
-
-
-def print_tasks(when: str, given: Sequence[Task], lines: list[str]) -> None:
-    """Append the requests of some passes for ``sqlmigrate``: which items each pass reads, and when."""
-    for task in given:
-        request = scan(task, Segment(0), 1, current_run().options.page)
-        lines.append(f"-- {when}: {request.operation} {json.dumps(dict(request.params), ensure_ascii=False)}")
-        lines.append("--   and for each item that is not as it should be a conditional write, or a transaction")

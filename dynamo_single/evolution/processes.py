@@ -7,11 +7,12 @@ respond until its lease has ended by the server's clock. After that, DynamoDB re
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dynamo_single.evolution.migrate_run import Run
 from dynamo_single.exceptions import ConditionFailed
 from dynamo_single.orm.requests.actions import Item
 from dynamo_single.orm.requests.compiler import item_key
@@ -127,13 +128,11 @@ class Barrier:
         """
         return 0.0 if self.table.settings.is_local else self.starts + knowledge.UNREGISTERED_LEASE + self.margin
 
-    def wait(
-        self, say: Callable[[str], None], pause: Callable[[float], None], *, forced: bool = False, waits: bool = True
-    ) -> bool:
-        """Wait until all processes use the revision; return ``False`` if that takes time and ``waits`` is false.
+    def wait(self, this: Run) -> bool:
+        """Wait until all processes use the revision; return ``False`` if that takes time and the run must not wait.
 
         Reports a process that does not respond until its lease is over, and deletes its presence item. Waits for a
-        process that sends requests without the fence until it responds or ends, unless ``forced``.
+        process that sends requests without the fence until it responds or ends, unless the run is forced.
         """
         told: set[str] = set()
         is_first = True
@@ -143,11 +142,11 @@ class Barrier:
             late = [each for each in found if not each.goes_by(self.revision)]
             if not late and now >= self.earliest:
                 if told:
-                    say(f"    all {len(found)} processes go by it ({time.monotonic() - begun:.1f} s)")
+                    this.say(f"    all {len(found)} processes go by it ({time.monotonic() - begun:.1f} s)")
                 return True
             is_over = now >= self.ends
             has_fence = knowledge.fence_of(self.table, self.state) is not None
-            kept = [each for each in late if has_fence and each.is_unfenced and not forced]
+            kept = [each for each in late if has_fence and each.is_unfenced and not this.forced]
             forgotten = "it is forgotten" + (", and its late requests are rejected" if has_fence else "")
             if is_over and is_first and not kept:
                 return True  # there was no process to wait for
@@ -155,18 +154,18 @@ class Barrier:
             if is_over and not kept:
                 # The former requests of a process that uses the revision can no longer be executed.
                 for each in (each for each in late if each.heard < self.revision):
-                    say(f"    {each.describe(now)} does not respond: {forgotten}")
+                    this.say(f"    {each.describe(now)} does not respond: {forgotten}")
                     self._forget(each)
                 return True
-            if not waits:
+            if not this.waits:
                 return False
             for each in (each for each in late if each.key not in told):
                 told.add(each.key)
                 more = (
                     ", which sends requests without the fence: end it, or repeat with --force" if each in kept else ""
                 )
-                say(f"    waiting for {each.describe(now)}{more}")
-            pause(LOCAL_POLL if self.table.settings.is_local else POLL)
+                this.say(f"    waiting for {each.describe(now)}{more}")
+            this.wait(LOCAL_POLL if self.table.settings.is_local else POLL)
 
     def _forget(self, process: Process) -> None:
         """Delete a presence item unless the process has responded in the meantime."""
