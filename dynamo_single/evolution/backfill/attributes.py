@@ -9,6 +9,7 @@ from dynamo_single.evolution.backfill.claims import claim_actions, claim_sources
 from dynamo_single.evolution.backfill.rewrite import (
     index_key_sources,
     indexes_of,
+    keys_naming,
     rewrite_actions,
     with_index_keys,
     with_value,
@@ -54,8 +55,7 @@ def _fill_computed(after: Snapshot, name: str) -> Task:
     """Write the values that depend on a string or a document, with the keys and claims that contain them."""
     attribute = after.attributes[name]
     source = after.attributes[attribute.source]
-    keys = [key.index for each, key in after.keys.items() if name in after.access_keys[each].named_attributes]
-    indexes = frozenset(keys)
+    indexes = keys_naming(after, name)
 
     def rewritten(item: Item) -> NewItem:
         value = attribute.followed(source.value(item.get(source.stored)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from dynamo_single.evolution.backfill.rewrite import indexes_of, rewrite_actions, with_index_keys
+from dynamo_single.evolution.backfill.rewrite import index_attributes, indexes_of, rewrite_actions, with_index_keys
 from dynamo_single.evolution.backfill.work import Others, Task
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.stored_attributes import UniqueRule
@@ -149,8 +149,8 @@ def move_items(before: Snapshot, after: Snapshot) -> Task:
     new key that belongs to another item.
     """
     known = {each.stored for snapshot in (before, after) for each in snapshot.attributes.values()}
-    former = {name for index in indexes_of(before) for name in _index_pair(index)}
-    known |= {*former, *(name for index in indexes_of(after) for name in _index_pair(index))}
+    former = index_attributes(indexes_of(before))
+    known |= former | index_attributes(indexes_of(after))
 
     def moved(item: Item) -> NewItem:
         values = after.values_of(item)
@@ -180,10 +180,6 @@ def move_items(before: Snapshot, after: Snapshot) -> Task:
         return claims | ({key_of(target)} - {key_of(item)})
 
     return Task(type_condition(before.item_type), change, wanted=wanted)
-
-
-def _index_pair(index: str) -> tuple[str, str]:
-    return names.index_partition(index), names.index_sort(index)
 
 
 def rename_parent_marks(old: str, new: str) -> Task:

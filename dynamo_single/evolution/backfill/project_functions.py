@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dynamo_single.evolution.backfill.attributes import call_function, rewrite_items, with_dependents
-from dynamo_single.evolution.backfill.rewrite import indexes_of, with_value
+from dynamo_single.evolution.backfill.rewrite import index_attributes, indexes_of, with_value
 from dynamo_single.evolution.backfill.work import Task
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.exceptions import InvalidValue
@@ -75,7 +75,7 @@ def upgrade_items(snapshot: Snapshot, name: str, functions: Upgrades) -> Task:
     conditional on the complete item.
     """
     to = snapshot.schema_version
-    pairs = {each for index in indexes_of(snapshot) for each in (names.index_partition(index), names.index_sort(index))}
+    pairs = index_attributes(indexes_of(snapshot))
     hidden = {names.PARTITION_KEY, names.SORT_KEY, names.ITEM_TYPE, names.SCHEMA_VERSION, *pairs}
     fixed = hidden.union(snapshot.attributes[each].stored for each in snapshot.identity)
 

@@ -54,12 +54,23 @@ def indexes_of(snapshot: Snapshot) -> frozenset[str]:
     return frozenset(found if snapshot.trash_index is None else {*found, snapshot.trash_index})
 
 
+def index_attributes(indexes: Iterable[str]) -> frozenset[str]:
+    """Return the physical names of the partition and sort keys of some indexes."""
+    return frozenset(name for index in indexes for name in (names.index_partition(index), names.index_sort(index)))
+
+
+def keys_naming(snapshot: Snapshot, name: str) -> frozenset[str]:
+    """Return the indexes with a key that names an attribute."""
+    keys = snapshot.keys.items()
+    return frozenset(key.index for each, key in keys if name in snapshot.access_keys[each].named_attributes)
+
+
 def with_index_keys(snapshot: Snapshot, indexes: frozenset[str], item: Item) -> dict[str, Any]:
     """Return an item with its keys on some indexes; a live item and an item in the trash have different keys.
 
     Raises ``EmptyKeyPart`` if a required attribute is missing, and ``InvalidValue`` for a value that fits no key.
     """
-    pairs = {name for index in indexes for name in (names.index_partition(index), names.index_sort(index))}
+    pairs = index_attributes(indexes)
     found = {name: value for name, value in item.items() if name not in pairs}
     for name in _keys(snapshot, indexes, live=names.DELETED_AT not in item):
         attributes = {each: snapshot.attributes[each] for each in snapshot.access_keys[name].source_attributes}
@@ -112,9 +123,7 @@ def fill_copy(after: Snapshot, name: str) -> Task:
     attribute = after.attributes[name]
     reference, _dot, copied = attribute.copied.partition(".")
     referring = after.attributes[reference].stored
-    indexes = frozenset(
-        key.index for each, key in after.keys.items() if name in after.access_keys[each].named_attributes
-    )
+    indexes = keys_naming(after, name)
     reads = {referring, attribute.stored, *(index_key_sources(after, indexes) if indexes else ())}
 
     def source_of(item: Item) -> ItemKey | None:
