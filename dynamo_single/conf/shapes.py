@@ -150,19 +150,6 @@ class Shape(Struct, frozen=True, dict=True):
         """Return the index that models call ``name``; ``None`` if the table has none."""
         return next((each for each in self.indexes if each.name == name), None)
 
-    def differs(self) -> str:
-        """Return the first setting for which the table is not one of the app's own, or an empty text."""
-        own = Shape()
-        checks = {
-            "PARTITION_KEY": self.partition == own.partition or self.by_prefix,
-            "SORT_KEY": self.sort == own.sort or self.by_prefix,
-            "TYPE_ATTRIBUTE": self.type_attribute == own.type_attribute,
-            "TTL_ATTRIBUTE": self.ttl_attribute == own.ttl_attribute,
-            "INDEXES": all(each == own_index(each.name) for each in self.indexes),
-            "RAW_KEYS": not self.raw_keys,
-        }
-        return next((name for name, is_own in checks.items() if not is_own), "")
-
 
 #: The shape of a table that the app creates by default, and of one whose ``KEY`` is ``"id"``.
 OWN: Final = Shape()

@@ -115,11 +115,6 @@ class Snapshot(MigrationValue):
         """Return the Python values of a stored item by attribute; raise ``InvalidValue`` for a wrong type."""
         return {name: each.value(item.get(each.stored)) for name, each in self.attributes.items()}
 
-    def computed(self, values: Mapping[str, object]) -> Values:
-        """Return the dependent values by attribute: folded copies, and values extracted from documents."""
-        following = {name: each for name, each in self.attributes.items() if each.source}
-        return {name: each.followed(values.get(each.source)) for name, each in following.items()}
-
     def primary_key(self, values: Mapping[str, object], near: ItemKey | None = None) -> ItemKey:
         """Return the primary key of these values; of several, the key in the same shard as ``near``."""
         found = self.primary_keys(values)

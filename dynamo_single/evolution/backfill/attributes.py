@@ -35,8 +35,6 @@ def fill_attribute(after: Snapshot, name: str, compute: Compute | None = None) -
     A folded copy is computed from its source and also replaces an outdated copy. ``None`` is not stored.
     """
     attribute = after.attributes[name]
-    if attribute.copied or attribute.counted:
-        raise ConfigurationError(f"{name} depends on other objects: filled_copy() copies it, or a count sets it.")
     if attribute.source:
         return _fill_computed(after, name)
 
@@ -93,10 +91,6 @@ def copy_value(
     pause, code writes neither attribute, so an earlier run has moved an item without the old attribute.
     """
     one, other = before.attributes[old], after.attributes[new]
-    if one.stored == other.stored:
-        raise ConfigurationError(
-            f"{old} and {new} have the same physical name {one.stored!r}: nothing is to be copied."
-        )
     rules = [rule for rule in after.unique if other.stored in claim_sources(after, (rule,))]
     reads = {one.stored, other.stored, *claim_sources(after, rules)}
 
