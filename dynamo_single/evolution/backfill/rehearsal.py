@@ -13,6 +13,7 @@ from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.requests.actions import Action, Check, Delete, Item, ItemKey, Put, key_of
 from dynamo_single.table import names
 from dynamo_single.table.batches import Pace
+from dynamo_single.table.request import Response
 from dynamo_single.table.table import Table, patience
 
 #: The items that earlier changes would have written, by key; ``None`` for deleted ones.
@@ -39,11 +40,17 @@ class Sample:
 
 @dataclass(slots=True)
 class Rehearsal:
-    """The result of a dry run: how many items were read, would change and would fail, with samples of both.
+    """A dry run of a task: how many items were read, would change and would fail, with samples of both.
 
-    ``complete`` is set if the whole table was read.
+    It keeps at most ``most_samples`` items that would change, and ``most_failures`` others. ``imagined`` contains the
+    claims and keys that it and earlier tasks would have written. ``complete`` is set if the whole table was read.
     """
 
+    task: Task
+    sender: Sender
+    most_samples: int
+    most_failures: int
+    imagined: SimulatedItems
     scanned: int = 0
     matched: int = 0
     changing: int = 0
@@ -51,6 +58,40 @@ class Rehearsal:
     samples: list[Sample] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     complete: bool = False
+
+    def page(self, answer: Response) -> None:
+        """Rehearse the items of a page."""
+        items: list[Item] = answer["Items"]
+        wanted = [self.task.keys_wanted(item) for item in items]
+        others = read(self.sender, frozenset[ItemKey]().union(*wanted))
+        self.scanned += answer["ScannedCount"]
+        self.complete = "LastEvaluatedKey" not in answer
+        for item, keys in zip(items, wanted, strict=True):
+            self.matched += 1
+            try:
+                self._item(item, self._with_imagined(others, keys) if self.imagined else others)
+            except InvalidValue as error:
+                self.failing += 1
+                if len(self.failures) < self.most_failures:
+                    self.failures.append(Failure(key_of(item), str(error)))
+
+    def _item(self, item: Item, others: Others) -> None:
+        actions = self.task.change(item, others)
+        if not actions:
+            return
+        self.changing += 1
+        before = {key_of(item): item, **others}
+        changes = dict(apply_actions(actions, before))
+        if len(self.samples) < self.most_samples:
+            self.samples.append(Sample({key: before.get(key) for key in changes}, changes))
+        for key, after in changes.items():
+            if key != key_of(item) or after is None:
+                self.imagined[key] = after and {name: after[name] for name in _READ_NAMES if name in after}
+
+    def _with_imagined(self, others: Others, wanted: Iterable[ItemKey]) -> Others:
+        """Return the other items of one item, with the simulated changes."""
+        as_they_would_be = {key: self.imagined.get(key, others.get(key)) for key in wanted}
+        return {key: other for key, other in as_they_would_be.items() if other is not None}
 
 
 def rehearse(
@@ -72,62 +113,16 @@ def rehearse(
     Simulated claims and keys are kept, so the rehearsal finds two items that need the same claim or key. Each takes
     about a kilobyte of memory. ``imagined`` contains the claims and keys of earlier tasks, and this task adds its own.
     """
-    found = Rehearsal()
     pace = Pace(reads=max_rcu)
-    trial = _TaskRehearsal(found, task, Sender(table, pace), sample, sample if refused is None else refused)
-    trial.imagined = {} if imagined is None else imagined
+    kept = {} if imagined is None else imagined
+    found = Rehearsal(task, Sender(table, pace), sample, sample if refused is None else refused, kept)
     first = scan(task, Segment(0), 1, min(Options().page, most or Options().page))
     with patience(), pace.counting():
-        for answer in table.pages(first, send=scanning(trial.sender, task).send):
-            found.scanned += answer["ScannedCount"]
-            trial.page(answer["Items"])
-            found.complete = "LastEvaluatedKey" not in answer
+        for answer in table.pages(first, send=scanning(found.sender, task).send):
+            found.page(answer)
             if most is not None and found.scanned >= most:
                 break
     return found
-
-
-@dataclass(slots=True)
-class _TaskRehearsal:
-    """A rehearsed task, with the items that it would have written so far."""
-
-    found: Rehearsal
-    task: Task
-    sender: Sender
-    sample: int
-    refused: int
-    imagined: SimulatedItems = field(default_factory=dict)
-
-    def page(self, items: Sequence[Item]) -> None:
-        """Rehearse the items of a page."""
-        wanted = [self.task.keys_wanted(item) for item in items]
-        others = read(self.sender, frozenset[ItemKey]().union(*wanted))
-        for item, keys in zip(items, wanted, strict=True):
-            self.found.matched += 1
-            try:
-                self._item(item, self._with_imagined(others, keys) if self.imagined else others)
-            except InvalidValue as error:
-                self.found.failing += 1
-                if len(self.found.failures) < self.refused:
-                    self.found.failures.append(Failure(key_of(item), str(error)))
-
-    def _item(self, item: Item, others: Others) -> None:
-        actions = self.task.change(item, others)
-        if not actions:
-            return
-        self.found.changing += 1
-        before = {key_of(item): item, **others}
-        changes = dict(apply_actions(actions, before))
-        if len(self.found.samples) < self.sample:
-            self.found.samples.append(Sample({key: before.get(key) for key in changes}, changes))
-        for key, after in changes.items():
-            if key != key_of(item) or after is None:
-                self.imagined[key] = after and {name: after[name] for name in _READ_NAMES if name in after}
-
-    def _with_imagined(self, others: Others, wanted: Iterable[ItemKey]) -> Others:
-        """Return the other items of one item, with the simulated changes."""
-        as_they_would_be = {key: self.imagined.get(key, others.get(key)) for key in wanted}
-        return {key: other for key, other in as_they_would_be.items() if other is not None}
 
 
 def apply_actions(actions: Sequence[Action], stored: dict[ItemKey, Item]) -> Iterator[tuple[ItemKey, Item | None]]:
