@@ -26,7 +26,7 @@ from dynamo_single.evolution.steps import Step, are_independent
 from dynamo_single.exceptions import ConfigurationError, TableNotFound
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.rollout.states import OpenChange, TableState
-from dynamo_single.orm.rollout.tolerance import measured_tolerance
+from dynamo_single.orm.rollout.tolerance import accepted_ages, tolerance_of
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table, get_table
 
@@ -266,8 +266,7 @@ def measure_fence(table: Table, state: TableState, this: Run) -> None:
     if table.name in this.measured:
         return
     this.measured.add(table.name)
-    found = measured_tolerance(table)
-    tolerance = found.tolerance or 0.0
+    tolerance = tolerance_of(accepted_ages(table)) or 0.0
     place = table.settings.place
     if state.fences.get(place) != tolerance:
         knowledge.change(table, lambda each: replace(each, fences={**each.fences, place: tolerance}))

@@ -290,7 +290,6 @@ class DirectClient:
         pool_size: int,
         user_agent: str,
     ) -> None:
-        self.host = endpoint.authority
         self._pool = connections.Pool(endpoint, pool_size)
         self._loop_pools = loop_connections.LoopPools(endpoint, pool_size)
         self._headers = {"content-type": "application/x-amz-json-1.0"}
@@ -458,14 +457,6 @@ class _Client:
                 raise _unencodable(operation, error) from None
         return await flow.in_thread(lambda: self._make_botocore().send(operation, params, deadline, lease))
 
-    def host(self) -> str:
-        direct = self._make_direct() if self._is_direct else None
-        return direct.host if direct is not None else self._make_botocore().host
-
-    def has_session_token(self) -> bool:
-        found = credentials.credentials_of(self._settings, self._session).current()
-        return found is not None and found.token is not None
-
     def _make_direct(self) -> DirectClient | None:
         with self._lock:
             if self.direct is None and self._is_direct:
@@ -539,19 +530,6 @@ def _client_settings(settings: TableSettings) -> TableSettings:
 _clients = _Clients()
 # Two processes that share a socket would read each other's responses.
 os.register_at_fork(after_in_child=_clients.reset)
-
-
-def host_of(settings: TableSettings) -> str:
-    """Return the host of the endpoint that requests are sent to, with its port unless it is the default.
-
-    A first call creates the client, which may request credentials.
-    """
-    return _clients.get(settings).host()
-
-
-def has_session_token(settings: TableSettings) -> bool:
-    """Return whether the credentials in use are temporary."""
-    return _clients.get(settings).has_session_token()
 
 
 def code_of(error: BaseException) -> str:

@@ -35,7 +35,7 @@ FACES = {
     "orm/rollout/knowledge": {"binding_now", "change", "lease_now", "recorded_schedule"},
     "orm/rollout/shard_record": {"check_owner", "claim_table"},
     "orm/schema/fields/references": {"add", "set", "remove"},
-    "orm/rollout/tolerance": {"measured_tolerance"},
+    "orm/rollout/tolerance": {"accepted_ages"},
     "table/table": {"call", "send", "send_patiently"},
 }
 #: Faces that a coroutine must not call: it would send in the event loop's thread. Each has a coroutine beside it.

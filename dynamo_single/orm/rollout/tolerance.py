@@ -10,13 +10,11 @@ from __future__ import annotations
 from time import monotonic
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import AccessDenied, Expired
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.rollout.states import partition_of
-from dynamo_single.table import transport
 from dynamo_single.table.flow import run
 from dynamo_single.table.lease import Lease
 from dynamo_single.table.request import Request
@@ -34,38 +32,22 @@ _ATTEMPTS: Final = 3
 _SORT_KEY: Final = "TOLERANCE"
 
 
-class Measured(Struct, frozen=True):
-    """The ages of signatures that the endpoint accepted from these credentials."""
-
-    #: The endpoint's host, with its port if that is not the default: the result is only valid for this endpoint.
-    host: str
-    #: The ages in ``AGES`` that were accepted, in seconds.
-    accepted: tuple[int, ...]
-    #: Whether the credentials are temporary. AWS may reject a signature whose date is before their issue.
-    has_session_token: bool
-
-    @property
-    def tolerance(self) -> float | None:
-        """The seconds after its date that a signature is accepted, 300 or 900; ``None`` if dates do not fence."""
-        return _TOLERANCES.get(self.accepted)
-
-
-def measured_tolerance(table: Table) -> Measured:
-    """Measure which dates of signatures the endpoint of a table accepts from the credentials in use.
+def accepted_ages(table: Table) -> tuple[int, ...]:
+    """Return the ages of signatures, of ``AGES``, that the endpoint of a table accepts from the credentials in use.
 
     Send six GetItems of an item that does not exist: the first one returns the server's time, and each of the others is
     dated back by one of ``AGES``. A rejected probe that took over five seconds is sent up to three times. Raise the
     errors of ``Table.send()`` unless they reject a signature. A response without the header ``Date`` proves nothing, so
-    no age is accepted.
+    no age is accepted. AWS may reject a signature whose date is before the issue of temporary credentials.
     """
     _, served_at = run(table.ask_dated(_probe(table)))
     begun = monotonic()
-    accepted = () if served_at is None else tuple(age for age in AGES if _is_accepted(table, age, served_at - begun))
-    return Measured(
-        host=transport.host_of(table.settings),
-        accepted=accepted,
-        has_session_token=transport.has_session_token(table.settings),
-    )
+    return () if served_at is None else tuple(age for age in AGES if _is_accepted(table, age, served_at - begun))
+
+
+def tolerance_of(accepted: tuple[int, ...]) -> float | None:
+    """Return for how many seconds signatures are accepted, 300 or 900; ``None`` if dates do not fence."""
+    return _TOLERANCES.get(accepted)
 
 
 def _probe(table: Table) -> Request:

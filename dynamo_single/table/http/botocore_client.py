@@ -16,7 +16,6 @@ from threading import Thread, local
 from time import gmtime, strftime
 from traceback import walk_tb
 from typing import Any
-from urllib.parse import urlsplit
 
 from botocore.auth import AUTH_TYPE_MAPS, SigV4Auth
 from botocore.awsrequest import AWSRequest, AWSResponse
@@ -131,7 +130,6 @@ class BotocoreClient:
         events.register_first("before-send.dynamodb", self._before_attempt)
         events.register("needs-retry.dynamodb", self._after_attempt)
         self._url = shown_url(client.meta.endpoint_url)
-        self.host = urlsplit(self._url).netloc.lower()
         self._credentials = credentials_of(settings, session)
         self._current = _Current()
         self._places = Places()

@@ -26,7 +26,7 @@ from shop.models import Note  # type: ignore[import-not-found]  # noqa: E402
 
 from dynamo_single.exceptions import BulkError, Conflict, FormNotApplied, KeyNotFilled, OutcomeUnknown  # noqa: E402
 from dynamo_single.orm.rollout import knowledge  # noqa: E402
-from dynamo_single.orm.rollout.tolerance import measured_tolerance  # noqa: E402
+from dynamo_single.orm.rollout.tolerance import accepted_ages, tolerance_of  # noqa: E402
 from dynamo_single.table import get_table  # noqa: E402
 from dynamo_single.testing import intercept  # noqa: E402
 from dynamo_single.transactions import atomic  # noqa: E402
@@ -200,7 +200,7 @@ class Work:
     def seed(self, number: int) -> None:
         """Measure the endpoint as ``migrate`` does before a change; notes, and the one that all add to."""
         table = get_table()
-        tolerance = measured_tolerance(table).tolerance or 0.0
+        tolerance = tolerance_of(accepted_ages(table)) or 0.0
         knowledge.change(table, lambda state: replace(state, fences={table.settings.place: tolerance}))
         for _ in range(number):
             self.create()

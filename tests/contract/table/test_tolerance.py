@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import TableNotFound
-from dynamo_single.orm.rollout.tolerance import AGES, Measured, measured_tolerance
+from dynamo_single.orm.rollout.tolerance import AGES, accepted_ages, tolerance_of
 from dynamo_single.table import Table, get_table
 from dynamo_single.testing import capture_requests
 from tests.contract.table.test_strict import KEYED, SECRETS, on
@@ -35,10 +35,10 @@ def test_tolerance_is_measured(
     transport: Transport, table: Table, accepted_for: float, accepted: int, tolerance: float | None
 ) -> None:
     """A tolerance that is neither 300 nor 900 seconds does not fence."""
-    with in_front_of(on(transport, table), tolerance=accepted_for) as server, capture_requests() as sent:
-        measured = measured_tolerance(get_table())
-    assert measured == Measured(f"127.0.0.1:{server.port}", AGES[:accepted], has_session_token=False)
-    assert measured.tolerance == tolerance
+    with in_front_of(on(transport, table), tolerance=accepted_for), capture_requests() as sent:
+        ages = accepted_ages(get_table())
+    assert ages == AGES[:accepted]
+    assert tolerance_of(ages) == tolerance
     assert [each.operation for each in sent] == ["GetItem"] * 6
     assert get_table().is_fenced
 
@@ -46,10 +46,10 @@ def test_tolerance_is_measured(
 def test_wrong_clock_does_not_matter(table: Table) -> None:
     """The direct request path has learned the server's time by the first request."""
     with in_front_of(table, ahead=1200):
-        assert measured_tolerance(get_table()).tolerance == 300
+        assert tolerance_of(accepted_ages(get_table())) == 300
 
 
-def test_token_younger_than_date_is_reported(transport: Transport, table: Table) -> None:
+def test_token_younger_than_date_does_not_fence(transport: Transport, table: Table) -> None:
     """A server may then reject all dates before the token was issued."""
 
     def refuse(request: Received) -> None:
@@ -61,8 +61,8 @@ def test_token_younger_than_date_is_reported(transport: Transport, table: Table)
     with mock.patch.dict(os.environ, environment), in_front_of(on(transport, table)) as server:
         server.secrets, server.tokens = dict(SECRETS), {"AKIDEXAMPLE": "a/temporary+token=="}
         server.arrived = refuse
-        measured = measured_tolerance(get_table())
-    assert (measured.accepted, measured.tolerance, measured.has_session_token) == ((), None, True)
+        ages = accepted_ages(get_table())
+    assert (ages, tolerance_of(ages)) == ((), None)
 
 
 def test_slow_rejection_is_repeated(table: Table) -> None:
@@ -76,10 +76,10 @@ def test_slow_rejection_is_repeated(table: Table) -> None:
 
     with in_front_of(table) as server, mock.patch("dynamo_single.orm.rollout.tolerance._SLOW", 0.2):
         server.arrived = suspend
-        assert measured_tolerance(get_table()).tolerance == 300
+        assert tolerance_of(accepted_ages(get_table())) == 300
 
 
 def test_missing_table_is_not_measured(table: Table) -> None:
     """Its error is that of every other request."""
     with pytest.raises(TableNotFound):
-        measured_tolerance(Table(replace(table.settings, table_name="another")))
+        accepted_ages(Table(replace(table.settings, table_name="another")))
