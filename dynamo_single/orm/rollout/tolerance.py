@@ -35,10 +35,10 @@ _SORT_KEY: Final = "TOLERANCE"
 def accepted_ages(table: Table) -> tuple[int, ...]:
     """Return the ages of signatures, of ``AGES``, that the endpoint of a table accepts from the credentials in use.
 
-    Send six GetItems of an item that does not exist: the first one returns the server's time, and each of the others is
+    Send six GetItems of an item that does not exist. The first one returns the server's time. Each of the others is
     dated back by one of ``AGES``. A rejected probe that took over five seconds is sent up to three times. Raise the
-    errors of ``Table.send()`` unless they reject a signature. A response without the header ``Date`` proves nothing, so
-    no age is accepted. AWS may reject a signature whose date is before the issue of temporary credentials.
+    errors of ``Table.send()`` unless they reject a signature. A response without the header ``Date`` proves nothing:
+    no age is accepted. AWS may reject dates before the issue of temporary credentials.
     """
     _, served_at = run(table.ask_dated(_probe(table)))
     begun = monotonic()
