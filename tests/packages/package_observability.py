@@ -101,6 +101,15 @@ def test_spans_contain_no_values(spans: InMemorySpanExporter) -> None:
     assert "somebody" not in str(attributes(spans)) + str([span.name for span in spans.get_finished_spans()])
 
 
+def test_request_is_not_described_without_providers(monkeypatch: pytest.MonkeyPatch) -> None:
+    described: list[Any] = []
+    monkeypatch.setattr("dynamo_single.contrib.observability.telemetry.describe", described.append)
+    monkeypatch.setattr(trace, "get_tracer_provider", trace.NoOpTracerProvider)
+    monkeypatch.setattr(metrics, "get_meter_provider", metrics.NoOpMeterProvider)
+    Company.objects.filter(pk="c").first()
+    assert described == []
+
+
 def test_span_is_child_of_current_span(spans: InMemorySpanExporter) -> None:
     with trace.get_tracer("test").start_as_current_span("view") as view:
         Company.objects.filter(pk="c").first()

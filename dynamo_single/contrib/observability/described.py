@@ -12,6 +12,7 @@ from msgspec import Struct
 from dynamo_single import conf
 from dynamo_single.costs import Cost
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.keys.codecs import SEPARATOR
 from dynamo_single.orm.schema.keys.shards import split_partition
 from dynamo_single.orm.schema.keys.template import Template
 from dynamo_single.orm.schema.types import DynamoModel
@@ -72,9 +73,11 @@ def _model(table: str, key: Mapping[str, Any]) -> str:
     """Return the label of the model whose templates fit some key attributes best; ``""`` if several fit equally."""
     texts = {name: value["S"] for name, value in key.items() if isinstance(value, Mapping) and "S" in value}
     found: dict[int, set[str]] = {}
-    for each in _keys(table) if texts else ():
-        if (literals := each.literals_in(texts)) is not None:
-            found.setdefault(literals, set()).add(each.label)
+    keys = _keys(table) if texts else {}
+    for text in texts.values():
+        for each in (*keys.get(_head(text), ()), *keys.get("", ())):
+            if texts.get(each.names[0]) == text and (literals := each.literals_in(texts)) is not None:
+                found.setdefault(literals, set()).add(each.label)
     best = found[max(found)] if found else set[str]()
     return best.pop() if len(best) == 1 else ""
 
@@ -89,10 +92,7 @@ class _Key(Struct, frozen=True):
 
     def literals_in(self, texts: Mapping[str, str]) -> int | None:
         """Return how many literal characters fit; ``None`` if a key attribute does not fit."""
-        partition, sort = map(texts.get, self.names)
-        # Most keys of a table begin with another literal, and only comparing it is cheap.
-        if partition is None or not partition.startswith(self.partition.pattern.literals[0]):
-            return None
+        partition, sort = texts[self.names[0]], texts.get(self.names[1])
         if not self.partition.matches(split_partition(partition)[0]):
             return None
         literals = sum(map(len, self.partition.pattern.literals))
@@ -101,12 +101,25 @@ class _Key(Struct, frozen=True):
         return literals + len(self.sort.pattern.literals[0]) if self.sort.could_start_with(sort) else None
 
 
+def _head(text: str) -> str:
+    """Return the beginning by which keys are found: most templates begin with another word and a separator."""
+    return text.partition(SEPARATOR)[0]
+
+
 @cache
-def _keys(table: str) -> tuple[_Key, ...]:
-    """Return the keys of all models of a table; the models of a process do not change."""
+def _keys(table: str) -> dict[str, list[_Key]]:
+    """Return the keys of all models of a table by the head of their partition templates.
+
+    The keys whose head depends on a value have the head ``""``. The models of a process do not change.
+    """
     aliases = {alias for alias in conf.aliases() if conf.table_settings(alias).table_name == table}
     models = [model for model in registry.all_models() if model._options.alias in aliases]
-    return tuple(key for model in models for key in _keys_of(model))
+    found: dict[str, list[_Key]] = {}
+    for key in (key for model in models for key in _keys_of(model)):
+        literal = key.partition.pattern.literals[0]
+        is_fixed = SEPARATOR in literal or not key.partition.parts
+        found.setdefault(_head(literal) if is_fixed else "", []).append(key)
+    return found
 
 
 def _keys_of(model: type[DynamoModel]) -> Iterator[_Key]:

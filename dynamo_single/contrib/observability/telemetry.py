@@ -7,6 +7,7 @@ https://opentelemetry.io/docs/specs/semconv/database/dynamodb/
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from typing import Final
 
 from opentelemetry import metrics, trace
@@ -28,42 +29,59 @@ _units = _meter.create_counter(
 
 
 def report(sent: SentRequest) -> None:
-    """Record a span within the current span, and the duration and the units as metrics. No values, no keys."""
+    """Record a span within the current span, and the duration and the units as metrics. No values, no keys.
+
+    It does nothing until the project has configured a provider of spans or of metrics.
+    """
+    is_traced, is_measured = _is_provided(trace.get_tracer_provider()), _is_provided(metrics.get_meter_provider())
+    if not is_traced and not is_measured:
+        return
     found = describe(sent)
-    ended = time.time_ns()
-    attributes = _attributes(found)
-    span = _tracer.start_span(
-        f"{found.cost.operation} {found.table}".strip(),
-        kind=SpanKind.CLIENT,
-        start_time=ended - int(found.cost.seconds * _NANOSECONDS),
-        attributes=attributes,
-    )
-    if found.cost.error:
-        span.set_status(Status(StatusCode.ERROR, found.cost.error))
-    if span.is_recording():
-        span.set_attributes(_costs(found))
-    span.end(ended)
-    _duration.record(found.cost.seconds, attributes)
-    for kind, units in (("read", found.cost.read_units), ("write", found.cost.write_units)):
-        if units:
-            _units.add(units, {**attributes, "dynamo_single.capacity": kind})
+    cost = found.cost
+    attributes = _attributes(cost.operation, found.table, found.index, found.model, cost.error)
+    if is_traced:
+        ended = time.time_ns()
+        span = _tracer.start_span(
+            f"{cost.operation} {found.table}".strip(),
+            kind=SpanKind.CLIENT,
+            start_time=ended - int(cost.seconds * _NANOSECONDS),
+            attributes={**attributes, **_costs(found)},
+        )
+        if cost.error:
+            span.set_status(Status(StatusCode.ERROR, cost.error))
+        span.end(ended)
+    if is_measured:
+        _duration.record(cost.seconds, attributes)
+        for kind, units in (("read", cost.read_units), ("write", cost.write_units)):
+            if units:
+                _units.add(units, {**attributes, "dynamo_single.capacity": kind})
 
 
-def _attributes(found: Described) -> dict[str, str]:
-    """Return the attributes of spans and of metrics: few distinct values."""
+def _is_provided(provider: object) -> bool:
+    """Return whether a provider is not one of the API's, whose spans and metrics are discarded."""
+    return not type(provider).__module__.startswith(("opentelemetry.trace", "opentelemetry.metrics"))
+
+
+@lru_cache(maxsize=1024)
+def _attributes(operation: str, table: str, index: str, model: str, error: str) -> dict[str, str]:
+    """Return the attributes of spans and of metrics: few distinct values. Do not change the result."""
     given = {
         "db.system.name": "aws.dynamodb",
-        "db.operation.name": found.cost.operation,
-        "db.collection.name": found.table,
-        "aws.dynamodb.index_name": found.index,
-        "dynamo_single.model": found.model,
-        "error.type": found.cost.error,
+        "db.operation.name": operation,
+        "db.collection.name": table,
+        "aws.dynamodb.index_name": index,
+        "dynamo_single.model": model,
+        "error.type": error,
     }
     return {name: value for name, value in given.items() if value}
 
 
 def _costs(found: Described) -> dict[str, float]:
     cost = found.cost
-    counts = {"aws.dynamodb.scanned_count": cost.items_read, "aws.dynamodb.count": cost.items_returned}
-    units = {"dynamo_single.read_units": cost.read_units, "dynamo_single.write_units": cost.write_units}
-    return {**counts, **units, "dynamo_single.retries": found.retries}
+    return {
+        "aws.dynamodb.scanned_count": cost.items_read,
+        "aws.dynamodb.count": cost.items_returned,
+        "dynamo_single.read_units": cost.read_units,
+        "dynamo_single.write_units": cost.write_units,
+        "dynamo_single.retries": found.retries,
+    }
