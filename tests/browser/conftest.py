@@ -46,9 +46,9 @@ PASSWORD = "a-good-password"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave those that picture something for the docs, if that is what is asked for."""
+    """Leave those that picture something for the docs, or to be compared, if that is what is asked for."""
     if SCREENSHOTS:
-        items[:] = [item for item in items if "screenshot" in getattr(item, "fixturenames", ())]
+        items[:] = [item for item in items if {"screenshot", "look"} & {*getattr(item, "fixturenames", ())}]
 
 
 class Server(ThreadingMixIn, WSGIServer):
