@@ -22,7 +22,7 @@ MODES: Mapping[str, tuple[Any, int, str]] = {
     "360 px": ("light", 360, "en"),
     "right to left": ("light", 1280, "ar"),
 }
-#: Parts of Django's pages that no template of ours can mend: rules, each with what its elements' selectors contain.
+#: Parts of Django's pages that no template of ours can correct: rules, each with what its elements' selectors contain.
 DJANGO = {
     "aria-prohibited-attr": (".help-tooltip",),  # the script of the two lists of a many-to-many relation
     "aria-input-field-name": ("select2",),  # the script of autocompletion
