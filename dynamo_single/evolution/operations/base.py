@@ -21,8 +21,6 @@ from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.state import put_snapshot, snapshot_in
 from dynamo_single.evolution.steps import ItemsChange, Step, are_independent
 from dynamo_single.evolution.stored_attributes import StoredAttribute
-from dynamo_single.orm.effects.counters import parent_counters
-from dynamo_single.orm.schema import registry
 
 if TYPE_CHECKING:
     from django.db.backends.base.schema import BaseDatabaseSchemaEditor
@@ -68,22 +66,6 @@ class ItemsOperation(Operation, ItemsChange):
     def changed(self, before: Snapshot) -> Snapshot:
         """Return the snapshot after the operation."""
 
-    def to_rebuild(self, app_label: str) -> str:
-        """Return how to rebuild the copies, derived objects and counts of the current model, or an empty string."""
-        label = f"{app_label}.{self.model_name}"
-        model = next((each for each in registry.all_models() if each._meta.label_lower == label.lower()), None)
-        if model is None:
-            return ""
-        copying = [copy.field.model._meta.label for copy in registry.copied_from(model)]
-        copying += [f"objects derived from {label}"] if model.derived_from else []
-        counting = [each.parent._meta.label for each in parent_counters(model)]
-        return " ".join(
-            f"This may have changed values {used} {' and '.join(dict.fromkeys(holders))}, which the migration does not "
-            "update. Run manage.py dynamo_rebuild."
-            for used, holders in (("copied to", copying), ("counted by", counting))
-            if holders
-        )
-
     def database_forwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
@@ -110,16 +92,11 @@ class ItemsOperation(Operation, ItemsChange):
         if not operation.references_model(self.model_name, app_label):
             return not self.references_model(operation.model_name, app_label)
         merged = self.merged(operation)
-        return is_independent(self, operation) if merged is None else merged
+        return are_independent(self.touched(), operation.touched()) if merged is None else merged
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
         """Return the operations that replace this and a later one on the same model, or ``None`` if both must stay."""
         return None
-
-
-def is_independent(one: ItemsOperation, other: ItemsOperation) -> bool:
-    """Return whether the order of two operations on one model does not matter."""
-    return are_independent(one.touched(), other.touched())
 
 
 def computed_source(stored: StoredAttribute) -> frozenset[str]:

@@ -11,6 +11,8 @@ from dynamo_single.evolution.backfill.project_functions import Function, change_
 from dynamo_single.evolution.operations.base import ItemsOperation, public
 from dynamo_single.evolution.phases import ADD_VALUE, CHANGE_ONCE, Pass, Phases
 from dynamo_single.evolution.snapshots import Snapshot
+from dynamo_single.orm.effects.counters import parent_counters
+from dynamo_single.orm.schema import registry
 
 
 @public
@@ -61,8 +63,20 @@ class ChangeItems(ItemsOperation):
         return {"fill": (change_items(after, self.function),), "drop new": back, "convert back": back}
 
     def left_to_do(self, app_label: str) -> str:
-        """Return how to rebuild copies in other objects, and counts."""
-        return self.to_rebuild(app_label)
+        """Return how to rebuild the copies, derived objects and counts of the current model, or an empty string."""
+        label = f"{app_label}.{self.model_name}"
+        model = next((each for each in registry.all_models() if each._meta.label_lower == label.lower()), None)
+        if model is None:
+            return ""
+        copying = [copy.field.model._meta.label for copy in registry.copied_from(model)]
+        copying += [f"objects derived from {label}"] if model.derived_from else []
+        counting = [each.parent._meta.label for each in parent_counters(model)]
+        return " ".join(
+            f"This may have changed values {used} {' and '.join(dict.fromkeys(holders))}, which the migration does not "
+            "update. Run manage.py dynamo_rebuild."
+            for used, holders in (("copied to", copying), ("counted by", counting))
+            if holders
+        )
 
     def describe(self) -> str:
         return f"Change items of {self.model_name} by {getattr(self.function, '__name__', 'a function')}"
