@@ -96,22 +96,11 @@ def process_item(sender: Sender, work: Work, item: Item, others: Others) -> Outc
     If the write fails or the item cannot be changed, it is read again, at most five times. Each attempt sends a GetItem
     or TransactGetItems, and a write.
     """
-    key = key_of(item)
-    try:
-        return _try_once(sender, work, item, others)
-    except Conflict as error:
-        return Failure(key, str(error))
-    except TableUnavailable:
-        raise
-    except (_ConcurrentChange, *_ITEM_ERRORS):
-        pass  # the item may have changed since it was read
-    reason = ""
-    for _ in range(ATTEMPTS):
+    key, reason = key_of(item), ""
+    for attempt in range(ATTEMPTS + 1):
         try:
-            fresh = _reread(sender, work, key, item)
-            if fresh is None:
-                return "unchanged"
-            return _try_once(sender, work, *fresh)
+            current = _reread(sender, work, key, item) if attempt else (item, others)
+            return "unchanged" if current is None else _try_once(sender, work, *current)
         except _ConcurrentChange as error:
             reason = f"It was written by others each of the {ATTEMPTS + 1} times that it was to be changed. {error}"
         except Conflict as error:
@@ -119,7 +108,8 @@ def process_item(sender: Sender, work: Work, item: Item, others: Others) -> Outc
         except TableUnavailable:
             raise
         except _ITEM_ERRORS as error:
-            return Failure(key, str(error))
+            if attempt:  # before that, the item may have changed since it was read
+                return Failure(key, str(error))
     return Failure(key, reason)
 
 

@@ -25,15 +25,6 @@ Write = Callable[[Sequence[Action]], object]
 MAX_SEGMENTS: Final = 64
 
 
-def no_other_items(item: Item) -> Iterable[ItemKey]:
-    """Return no keys, for a change that depends only on the item itself."""
-    return ()
-
-
-def no_early_writes(items: Sequence[Item], write: Write) -> None:
-    """Do not write, for a change without early writes."""
-
-
 @dataclass(frozen=True, slots=True)
 class Task:
     """The items of a table to change, and the change.
@@ -43,7 +34,7 @@ class Task:
       actions, the item is up to date. ``change`` raises ``InvalidValue`` with a sentence for the operator if an item
       cannot be changed.
     - ``wanted`` returns the keys of other items to read with each item; ``change`` gets the stored items. It may raise
-      ``InvalidValue`` like ``change``: call it through ``keys_wanted()``.
+      ``InvalidValue`` like ``change``: call it through ``keys_wanted()``. By default there are none.
     - ``prepare`` is called with the items of a page, or with an item that was read again, in the same thread. It may
       write. A rehearsal does not call it.
     - ``of_claims``: the items are claims, which are in the companion of a table that the app does not own.
@@ -54,8 +45,8 @@ class Task:
 
     items: Condition
     change: Callable[[Item, Others], Sequence[Action]]
-    wanted: Callable[[Item], Iterable[ItemKey]] = no_other_items
-    prepare: Callable[[Sequence[Item], Write], object] = no_early_writes
+    wanted: Callable[[Item], Iterable[ItemKey]] = lambda item: ()
+    prepare: Callable[[Sequence[Item], Write], object] = lambda items, write: None
     of_claims: bool = False
 
     def keys_wanted(self, item: Item) -> frozenset[ItemKey]:
