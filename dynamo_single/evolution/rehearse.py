@@ -53,26 +53,22 @@ def rehearse_open(found: Iterable[drive.TableChange], this: Run, most: int = DEF
 
 def _print_step(title: str, step: Step, tasks: Iterable[Task], this: Run, most: int) -> None:
     this.say(f"  {title}")
+    imagined: SimulatedItems = {}
     try:
-        _rehearse_tasks(step, tasks, this, most)
+        for task in tasks:
+            found = rehearse(
+                task,
+                step.table,
+                sample=MAX_CHANGED_SAMPLES,
+                refused=MAX_REFUSED_SAMPLES,
+                most=most,
+                max_rcu=this.options.max_rcu,
+                imagined=imagined,
+            )
+            for line in _lines(found):
+                this.say(f"    {line}")
     except (ConfigurationError, FormNotApplied) as error:
         this.say(f"    This cannot be tried yet. {error}")
-
-
-def _rehearse_tasks(step: Step, tasks: Iterable[Task], this: Run, most: int) -> None:
-    imagined: SimulatedItems = {}
-    for task in tasks:
-        found = rehearse(
-            task,
-            step.table,
-            sample=MAX_CHANGED_SAMPLES,
-            refused=MAX_REFUSED_SAMPLES,
-            most=most,
-            max_rcu=this.options.max_rcu,
-            imagined=imagined,
-        )
-        for line in _lines(found):
-            this.say(f"    {line}")
 
 
 def _lines(found: Rehearsal) -> Iterator[str]:
