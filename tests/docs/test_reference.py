@@ -34,14 +34,14 @@ def names(page: str, heading: str, column: int = 0) -> list[str]:
 
 def test_every_method_of_a_queryset_is_listed_once() -> None:
     """The tables of the querysets page have each public name of ``QuerySet``, Django's included."""
-    headings = ("Choosing objects", "Reading", "Writing", "Asynchronous twins", "Refused", "For Django itself")
+    headings = ("Choosing objects", "Reading", "Writing", "Asynchronous methods", "Unsupported methods", "Methods for Django")
     listed = [name for heading in headings for name in names("querysets.md", heading)]
     assert sorted(listed) == sorted(name for name in dir(models.QuerySet) if not name.startswith("_"))
 
 
 def test_the_refused_methods_are_listed_as_such() -> None:
     """What the page calls refused is what is refused, with the words of the error."""
-    rows = table(REFERENCE / "querysets.md", "Refused")
+    rows = table(REFERENCE / "querysets.md", "Unsupported methods")
     said = {name.removesuffix("()"): row[1] for row in rows for name in code(row[0])}
     assert {name: REFUSED[name] for name in said} == {name: text.rstrip(".") for name, text in said.items()}
     assert set(said) == {*REFUSED}
