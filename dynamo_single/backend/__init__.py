@@ -11,8 +11,8 @@ The engine does not do the following:
   block that fails after such a write emits ``NotRolledBackWarning``, or raises ``NotRolledBack`` with ``"OPTIONS":
   {"rollback_after_writes": "error"}``. The engine sets Django's ``supports_transactions`` to False, so that a
   ``TestCase`` creates its data before each test rather than relying on a rollback.
-- Run migrations of SQL models. A migration counts as applied as soon as it is on disk, and none of its operations runs,
-  unless its app or one that it depends on has operations on items: see ``dynamo_single.evolution``.
+- Run migrations of SQL models. A migration counts as applied as soon as it is on disk, without running its operations,
+  unless its app or a dependency of it has operations on items: see ``dynamo_single.evolution``.
 - Empty a table of the settings: ``flush`` does not change it. It does create, copy, empty and remove test tables.
 
 The engine must not depend on requests or on the layout of items.

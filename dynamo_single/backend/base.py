@@ -2,7 +2,7 @@
 
 It consists of the classes that Django expects of an engine: client, features, introspection, schema editor, operations
 and creation. There is no test database; its name identifies the test tables, ``test_`` and then the suffix of a
-parallel run. See the package's docstring for what the engine does and does not do.
+parallel run. The package's docstring describes the engine's features.
 """
 
 from __future__ import annotations
@@ -154,9 +154,9 @@ class DatabaseOperations(BaseDatabaseOperations):
     ) -> list[str]:
         """Return the description of the test tables, which ``execute_sql_flush()`` empties; nothing outside tests.
 
-        A user of ``flush`` gets a message instead. Each test also ends with a flush, after which Django's handlers fill
-        in content types and ask the router. A test that overrides ``DATABASE_ROUTERS`` removes that router, so it is
-        installed again.
+        A user of ``flush`` gets a message instead. Each test also ends with a flush, after which Django's handlers
+        create content types and call the router. A test that overrides ``DATABASE_ROUTERS`` removes that router, so it
+        is installed again.
         """
         install_router()
         if test_tables_tables.are_in_use():
@@ -223,7 +223,7 @@ class DatabaseCreation(BaseDatabaseCreation):
         return test_tables_tables.as_text()
 
     def deserialize_db_from_string(self, data: str) -> None:
-        """Restore the items of the test tables from a text."""
+        """Restore the items of the test tables from a string."""
         test_tables_tables.from_text(data)
 
 

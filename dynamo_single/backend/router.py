@@ -19,8 +19,8 @@ class NoSQLRouter:
     def allow_migrate(self, db: str, app_label: str, **hints: object) -> bool | None:
         """Return False for an SQL model on one of the engine's aliases, otherwise no opinion.
 
-        Without a model, Django asks about an operation such as ``RunPython``. It runs if the app has models in
-        DynamoDB, because it may refer to them.
+        Without a model, the operation is one such as ``RunPython``. It runs if the app has models in DynamoDB, because
+        it may refer to them.
         """
         if not uses_engine(db):
             return None

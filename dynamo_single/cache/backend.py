@@ -33,9 +33,9 @@ class DynamoCache(BaseCache):
 
     ``LOCATION`` is an alias of ``DYNAMO_SINGLE``; ``OPTIONS["NAME"]`` separates several caches in one table. Reads are
     strongly consistent: every process finds a new value immediately. Timeouts are exact to the millisecond by the
-    clocks of the processes. If the table does not respond, methods raise an error rather than report a miss. Values are
-    pickled and signed, except integers of up to 38 digits. A value that was not signed with ``SECRET_KEY`` is treated
-    as missing.
+    clocks of the processes. If the table does not respond, methods raise an error rather than report a miss. It pickles
+    and signs values, except integers of up to 38 digits. A value that was not signed with ``SECRET_KEY`` is treated as
+    missing.
     """
 
     def __init__(self, location: str, params: dict[str, Any]) -> None:
@@ -86,7 +86,7 @@ class DynamoCache(BaseCache):
         """Store a value: one GetItem and one PutItem. A timeout of 0 or less deletes it instead: one DeleteItem.
 
         The GetItem reads the generation. A ``clear()`` between the two requests also removes this value, as if it had
-        been set just before. A value that another process set after such a ``clear()`` is replaced.
+        been set just before. It replaces a value that another process set after such a ``clear()`` is replaced.
         """
         self.set_many({key: value}, timeout, version)
 
@@ -105,8 +105,8 @@ class DynamoCache(BaseCache):
         """Store several values: one GetItem and one BatchWriteItem for each 25. This is not atomic.
 
         With ``LARGE_VALUES`` set to ``"split"``, it sends one PutItem for each value. The returned list is always
-        empty, because a key that cannot be stored raises an error. A ``clear()`` in the meantime also removes these
-        values, and values that other processes have just set under these keys.
+        empty, because an unsupported key raises an error. A ``clear()`` in the meantime also removes these values, and
+        values that other processes have just set under these keys.
         """
         return run(self._set_many(data, timeout, version))
 
@@ -158,7 +158,7 @@ class DynamoCache(BaseCache):
     async def aget_or_set(
         self, key: object, default: object, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
     ) -> Any:
-        """Do the same as ``get_or_set()``, asynchronously. The default is called in the event loop, as in Django."""
+        """Do the same as ``get_or_set()``, asynchronously. It calls the default in the event loop, as in Django."""
         return await awaited(self.get_or_set, self._get_or_set, key, default, timeout, version)
 
     async def _get_or_set(self, key: object, default: object, timeout: float | None, version: int | None) -> Any:
@@ -187,7 +187,7 @@ class DynamoCache(BaseCache):
 
         Raises ``ValueError`` if there is no value, as Django documents, and ``NotCountable`` if the value is not an
         integer. ``NotCountable`` is a ``TypeError``, so that ``except ValueError: cache.set(key, 1)`` does not replace
-        the value. If DynamoDB's response is lost and the request is retried, the addition counts twice.
+        the value. A retry after a lost response adds twice.
         """
         return run(self._incr(key, delta, version))
 
@@ -204,7 +204,7 @@ class DynamoCache(BaseCache):
         return total
 
     def delete(self, key: object, version: int | None = None) -> bool:
-        """Delete a value and return whether there was one: one DeleteItem, and one GetItem if an item was deleted."""
+        """Delete a value and return whether there was one: one DeleteItem, and one GetItem if there was an item."""
         return run(self._delete(key, version))
 
     async def adelete(self, key: object, version: int | None = None) -> bool:
@@ -228,8 +228,9 @@ class DynamoCache(BaseCache):
     def clear(self, *, version: int | None = None) -> None:
         """Clear all values of this ``NAME``, or of one version: one UpdateItem.
 
-        The request does not depend on the number of values. Earlier entries are ignored from now on, and DynamoDB
-        deletes them after their timeout. Entries without a timeout stay stored until their key is set or deleted.
+        The request does not depend on the number of values. From then on the cache ignores earlier entries, and
+        DynamoDB deletes them after their timeout. Entries without a timeout stay until a program sets or deletes their
+        key.
         """
         run(self._store.clear(version))
 

@@ -1,11 +1,11 @@
 """The stored items of the cache: entries, their parts, and generations.
 
-An entry contains the number of the generation in which it was written. Clearing the cache starts a higher generation,
-and entries of lower generations are ignored, so that nothing has to be deleted.
+An entry contains the number of its generation. Clearing the cache starts a higher generation, and the cache ignores
+entries of lower generations, so it does not need to delete them.
 
-Entries are signed, and only signed values are unpickled. The signature is an HMAC with ``SECRET_KEY`` of the entry's
-key, of its write and of the complete pickled value, so that a value cannot be moved to another key. It does not cover
-the time of expiry, which ``touch()`` changes. Integers, to which DynamoDB adds, are not signed.
+The cache signs entries, and unpickles only signed values. The signature is an HMAC with ``SECRET_KEY`` of the entry's
+key, of its write and of the complete pickled value, so no one can move a value to another key. It does not cover the
+time of expiry, which ``touch()`` changes. Integers, to which DynamoDB adds, have no signature.
 
 This module sends no requests, and must not depend on Django's cache interface.
 """
@@ -58,7 +58,7 @@ def is_genuine(head: Item, said: str, pickled: bytes) -> bool:
 
 
 def has_signer() -> Condition:
-    """Return the condition that an entry was signed with one of the current keys."""
+    """Return the condition that an entry has a signature of a current key."""
     return Stored(SIGNER, "in", tuple({"S": _signer(secret)} for secret in _secrets()))
 
 
@@ -93,7 +93,7 @@ WRITE_ID = "writeId"
 NUMBER = "number"
 VALUE = "value"
 PARTS = "parts"
-#: The highest generation that has been started, for the whole cache or for one version.
+#: The highest generation, for the whole cache or for one version.
 LATEST = "latest"
 
 ENTRY_PARTITION = "CACHE#{name}#{key}"
@@ -108,7 +108,7 @@ KEYS = (
     (GENERATIONS_PARTITION, GENERATIONS_SORT_KEY),
 )
 
-#: Integers below this limit are stored as DynamoDB numbers, which are exact to 38 digits.
+#: The cache stores integers below this limit as DynamoDB numbers, which are exact to 38 digits.
 NUMBER_LIMIT = 10**MAX_DIGITS
 #: The most parts of an entry. Their numbers have five digits.
 MAX_PARTS = 100_000
@@ -302,7 +302,7 @@ def _number(item: Item, name: str) -> int:
 
 
 def _stored(value: object) -> dict[str, Any]:
-    # Excludes True and False, which Python treats as integers and which would be read as 1 and 0.
+    # Excludes True and False, which Python treats as integers: the cache would return 1 and 0.
     if type(value) is int and abs(value) < NUMBER_LIMIT:
         return {NUMBER: {"N": str(value)}}
     return {VALUE: {"B": pickle.dumps(value, pickle.HIGHEST_PROTOCOL)}}

@@ -1,6 +1,6 @@
 """The requests of the cache: read entries with their generation, and write, count and remove entries.
 
-Reads are strongly consistent, and every error of the table is raised. Functions that send requests are coroutines. This
+Reads are strongly consistent, and raise every error of the table. Functions that send requests are coroutines. This
 module must not depend on Django's cache interface. ``entries`` defines the items.
 """
 
@@ -55,7 +55,7 @@ class Store(Struct, frozen=True):
         return await self._said(await single.get_item(self.table, generations_key(self.name)), version)
 
     async def _said(self, item: Item | None, version: int | None) -> int:
-        """Return the generation in an item. A damaged item is replaced by one PutItem, which clears the cache."""
+        """Return the generation in an item. One PutItem replaces a damaged item, which clears the cache."""
         try:
             return generation_of(item, version)
         except stored.Damaged:
@@ -129,7 +129,7 @@ class Store(Struct, frozen=True):
         raise Conflict(f"The cache entry {key[0]!r} was replaced {ATTEMPTS} times while it was read. Try again.")
 
     async def _remove(self, key: ItemKey, head: Item) -> None:
-        """Remove an entry that cannot be read, so that it does not prevent ``add()`` from writing."""
+        """Remove an unreadable entry, so that it does not prevent ``add()`` from writing."""
         same = Stored(stored.WRITE_ID, "=", (head[stored.WRITE_ID],))
         with suppress(ConditionFailed):  # another process has replaced or deleted it
             await self.table.ask(compile_action(Delete(key, same)))
@@ -190,7 +190,7 @@ class Store(Struct, frozen=True):
     async def put_all(self, entries: Sequence[Entry], version: int | None) -> None:
         """Write entries with ``put()`` if values may be split or there is only one, else 25 in each BatchWriteItem.
 
-        A BatchWriteItem has no conditions. No request is sent if an entry is too large for an item.
+        A BatchWriteItem has no conditions. It does not send a request if an entry is too large for an item.
         """
         if self.split or len(entries) == 1:
             for entry in entries:

@@ -1,5 +1,5 @@
-"""Features that maintainers of the core need not know: a folder each, above everything else.
+"""Features outside the core: one folder each, above everything else.
 
-The core reaches each folder at one place, by an import at first use, so that projects do not need a setting for them.
+The core reaches each folder at one place, by an import at first use. Projects therefore do not need a setting for them.
 The public module ``verification`` and some commands, which are above this folder, reach ``doctor``.
 """

@@ -34,7 +34,14 @@ def names(page: str, heading: str, column: int = 0) -> list[str]:
 
 def test_every_method_of_a_queryset_is_listed_once() -> None:
     """The tables of the querysets page have each public name of ``QuerySet``, Django's included."""
-    headings = ("Choosing objects", "Reading", "Writing", "Asynchronous methods", "Unsupported methods", "Methods for Django")
+    headings = (
+        "Choosing objects",
+        "Reading",
+        "Writing",
+        "Asynchronous methods",
+        "Unsupported methods",
+        "Methods for Django",
+    )
     listed = [name for heading in headings for name in names("querysets.md", heading)]
     assert sorted(listed) == sorted(name for name in dir(models.QuerySet) if not name.startswith("_"))
 

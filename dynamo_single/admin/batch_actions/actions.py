@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dynamo_single.admin.batch_actions import views
 
 else:
-    # They have a model, and this module is imported before models can be imported.
+    # They have a model, and Django imports this module before models.
     batch_actions_run = LazyModule("dynamo_single.admin.batch_actions.jobs")
     views = LazyModule("dynamo_single.admin.batch_actions.views")
 
@@ -35,7 +35,7 @@ Action = Callable[[Any, HttpRequest, Any], Any]
 
 
 class BatchActionsMixin(AdminMixin):
-    """A ``ModelAdmin`` whose "delete selected" becomes a job for many objects. A custom action is not changed."""
+    """A ``ModelAdmin`` whose "delete selected" becomes a job for many objects. It does not change a custom action."""
 
     def get_actions(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Return Django's actions with that action."""
@@ -45,10 +45,10 @@ class BatchActionsMixin(AdminMixin):
 
 
 def batched_action(entry: Any, action: str) -> Any:
-    """Return an entry of ``get_actions()`` whose action becomes a job if more than ``MAX_IMMEDIATE`` objects are
+    """Return an entry of ``get_actions()`` whose action becomes a job for more than ``MAX_IMMEDIATE`` objects are
     selected.
 
-    The entry is a tuple before Django 6.1. A custom action of the project is returned unchanged.
+    The entry is a tuple before Django 6.1. It returns a custom action of the project unchanged.
     """
     function = entry[0] if isinstance(entry, tuple) else entry.func
     if function not in (delete_selected, restore_selected):
@@ -61,10 +61,10 @@ def batched_action(entry: Any, action: str) -> Any:
 def _job_action(function: Action, action: str) -> Action:
     @functools.wraps(function)
     def run(modeladmin: Any, request: HttpRequest, queryset: Any) -> Any:
-        # Django has already asked, and has shown the objects that are deleted too.
+        # Django has already shown the confirmation page, with the objects that the deletion includes.
         if "post" in request.POST:
             return function(modeladmin, request, queryset)
-        # "Select all" may include any number of objects. Those of one page have been read.
+        # "Select all" may include any number of objects. The objects of one page are already in memory.
         chosen = queryset[: MAX_JOB_OBJECTS + 1] if request.POST.get("select_across") == "1" else queryset
         keys = [str(obj.pk) for obj in chosen]
         if len(keys) <= MAX_IMMEDIATE:

@@ -53,9 +53,9 @@ def complete_log(request: HttpRequest, modeladmin: Any, action: str, keys: Colle
     Sends a BatchGetItem for each hundred keys, and a Query of the user's log entries since ``since``. If any are
     missing, it sends a Query of each such object's entries, a BatchGetItem for the objects, and a PutItem each.
 
-    Objects that the log shows as another user's work are omitted. Nothing else stores who deleted an object: if code
-    outside the admin has deleted one in the meantime, it is logged as the user's. The entry of a permanently deleted
-    object has the key as its name.
+    It omits objects that the log shows as another user's work. Nothing else stores who deleted an object: if code
+    outside the admin has deleted an object in the meantime, the log shows it as the user's. The entry of a permanently
+    deleted object has the key as its name.
     """
     flag = history.CHANGE if action == "restore" else history.DELETION
     left = {str(obj.pk) for obj in remaining_rows(request, modeladmin, action, keys)}

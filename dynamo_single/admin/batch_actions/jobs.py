@@ -1,6 +1,6 @@
 """Run jobs: create one, claim its next batch, run and record it, and skip damaged jobs.
 
-A batch calls the hooks of Django's action. Damaged jobs are logged, and pages do not show them.
+A batch calls the hooks of Django's action. The app logs damaged jobs, and pages do not show them.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def is_allowed(request: HttpRequest, modeladmin: DynamoModelAdmin, action: str, 
 
 
 class Batch:
-    """The next objects of a job, and the hooks that are called with them.
+    """The next objects of a job, and the hooks for them.
 
-    Objects that are gone, or that ``get_queryset()`` no longer returns, are treated as done. An object that the user
-    may not change, or whose write is rejected, is recorded as a failure, and the others continue.
+    Objects that are gone, or that ``get_queryset()`` no longer returns, count as done. If the user may not change an
+    object, or its write fails, the job records a failure and continues with the others.
     """
 
     def __init__(self, request: HttpRequest, modeladmin: Any, job: AdminJob, keys: Sequence[str]) -> None:
@@ -60,8 +60,8 @@ class Batch:
     def run(self) -> None:
         """Run the action, and add the number of processed objects to ``job.position``.
 
-        If a hook raises an error, ``job.stopped`` contains it, and the remaining objects stay to be processed. Errors
-        of an unavailable table are raised.
+        If a hook raises an error, ``job.stopped`` contains it, and the job keeps the remaining objects. It raises
+        errors of an unavailable table.
         """
         left: list[str] = []
         try:
@@ -120,7 +120,7 @@ class Batch:
             return allowed
         if not any(self._admin.get_deleted_objects(allowed, self._request)[2:]):
             return allowed
-        # Some are protected. The others can still be deleted.
+        # References protect some of them. The user can still delete the others.
         return _subset(allowed, [obj for obj in allowed if self._may_go(_subset(allowed, [obj]))])
 
     def _may(self, obj: DynamoModel) -> bool:
@@ -158,7 +158,7 @@ class Batch:
 
 
 def _subset(queryset: Any, objects: Sequence[DynamoModel]) -> Any:
-    """Return a queryset of some of its objects, which are not read again."""
+    """Return a queryset of some of its objects, without reading them again."""
     if len(objects) == len(queryset):
         return queryset
     found = queryset.filter(pk__in=[obj.pk for obj in objects])
@@ -261,7 +261,7 @@ def log_damaged(user_key: str, job_id: str) -> None:
 
 
 def undamaged_jobs(jobs: Iterable[AdminJob]) -> list[AdminJob]:
-    """Return the jobs that are not damaged."""
+    """Return the undamaged jobs."""
     found = []
     for job in jobs:
         if job.is_damaged:
@@ -272,7 +272,7 @@ def undamaged_jobs(jobs: Iterable[AdminJob]) -> list[AdminJob]:
 
 
 def newest_jobs(user_key: str, most: int) -> list[AdminJob]:
-    """Return the newest jobs of a user that can be read, up to ``most``: one Query of up to a megabyte."""
+    """Return the newest readable jobs of a user, up to ``most``: one Query of up to a megabyte."""
     partition = registry.layout_of(AdminJob).primary.partition.render({"user_key": user_key})
     params: dict[str, Any] = {
         "KeyConditionExpression": "#p = :p",

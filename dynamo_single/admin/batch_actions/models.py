@@ -10,16 +10,16 @@ from django.utils.translation import gettext_lazy as _
 from dynamo_single import clock, models
 from dynamo_single.conf import alias_of_own_models
 
-#: Seconds for which a job can be resumed.
+#: The seconds for which a user can resume a job.
 LIFETIME = 24 * 60 * 60
 #: The most failures, and messages of the project's own code, that a job stores.
 MAX_MESSAGES = 100
-#: The time after which another process may repeat a batch that was claimed and not recorded as done.
+#: The time after which another process may repeat a batch that a process claimed without recording its end.
 CLAIM_TIME = timedelta(seconds=60)
 
 
 class AdminJob(models.Model):
-    """An action on objects of one model, by their keys; ``position`` is the number of objects that are done.
+    """An action on objects of one model, by their keys; ``position`` is the number of finished objects.
 
     ``claimed_at`` is when a process claimed the current batch. ``stopped`` contains the error that a batch raised, and
     ``said`` the messages of the project's own code, by level and text.
@@ -68,12 +68,12 @@ class AdminJob(models.Model):
 
     @property
     def remaining(self) -> int:
-        """The number of objects that are not done yet."""
+        """The number of unfinished objects."""
         return max(self.total - self.position, 0)
 
     @property
     def is_done(self) -> bool:
-        """Whether all objects are done."""
+        """Whether all objects are finished."""
         return self.position >= self.total
 
     @property

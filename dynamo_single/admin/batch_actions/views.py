@@ -42,7 +42,7 @@ def urls(site: AdminSite) -> list[URLPattern]:
 
     shown: Any = site.admin_view(page)
     for alias in connections:
-        # With ATOMIC_REQUESTS, the log entries would be written after the batch is recorded as done.
+        # With ATOMIC_REQUESTS, the log entries would come after the record of the batch's end.
         shown = transaction.non_atomic_requests(using=alias)(shown)
     return [
         path("dynamodb/jobs/", site.admin_view(page_of_all), name="dynamodb_jobs"),
@@ -69,8 +69,8 @@ def may_have_jobs(site: AdminSite, request: HttpRequest) -> bool:
 def jobs_page(site: AdminSite, request: HttpRequest) -> HttpResponseBase:
     """Return the user's own jobs that have not expired, newest first, ``SIZE`` on a page.
 
-    Sends one Query for each megabyte. A job of 5,000 objects has about 200 KB, and at most 400 KB. A damaged job is
-    skipped and logged. If it cannot be read at all, another Query reads the newest other jobs.
+    Sends one Query for each megabyte. A job of 5,000 objects has about 200 KB, and at most 400 KB. It skips and logs a
+    damaged job. If it is unreadable, another Query reads the newest other jobs.
     """
     if request.method not in {"GET", "HEAD"}:
         return HttpResponseNotAllowed(["GET", "HEAD"])
@@ -102,8 +102,8 @@ def _address(cursor: str | None) -> str:
 def job_page(site: AdminSite, request: HttpRequest, job_id: str) -> HttpResponseBase:
     """Show a job or its failures as CSV, or resume it by POST. Other users than its creator get a 404 response.
 
-    Sends a GetItem, and for POST the requests of ``run_batches()``, or a PutItem for the job that undoes it. The
-    permissions are checked again each time.
+    Sends a GetItem, and for POST the requests of ``run_batches()``, or a PutItem for the job that undoes it. It checks
+    the permissions again each time.
     """
     if request.method not in {"GET", "HEAD", "POST"}:
         return HttpResponseNotAllowed(["GET", "HEAD", "POST"])

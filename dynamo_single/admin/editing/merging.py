@@ -30,7 +30,7 @@ class MergingMixin(AdminMixin):
         self.form = _merging_form(self.form)
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: object) -> Any:
-        """Return Django's form for an object. A custom form class is extended to merge."""
+        """Return Django's form for an object. It extends a custom form class to merge."""
         admin: Any = super()
         return _for_viewer(admin.get_form(request, obj, change=change, **_with_merging(obj, kwargs)), self, request)
 
@@ -69,7 +69,7 @@ def _merging_form(form: object) -> Any:
 
 
 class RowFieldsMixin(AdminMixin):
-    """Adds a row for each declared key of a map, and for each element of a list whose elements are declared."""
+    """Adds a row for each declared key of a map, and for each element of a list with declared elements."""
 
     def formfield_for_dbfield(self, db_field: ModelField, request: HttpRequest, **kwargs: object) -> FormField | None:
         """Return Django's form field. The declaration of a map or list determines its class."""

@@ -1,11 +1,11 @@
 """The change form: save it in one transaction, choose the page after it, and show unknown attributes and the version.
 
-The writes of a form are collected in a block of ``transactions``, which is sent with the log entry. If any write is
-rejected, nothing is written.
+It collects the writes of a form in a block of ``transactions``, and sends the block with the log entry. If DynamoDB
+rejects any write, it does not write anything.
 
 Django redirects to the list after a save. If no key lists the model, that page would report an error although the save
-succeeded, so that ``RedirectMixin`` redirects to the object. Attributes that the model does not declare are shown and
-kept. ``check_version`` of a ``DynamoModelAdmin`` adds the version that the form was shown for.
+succeeded, so that ``RedirectMixin`` redirects to the object. The form shows and keeps attributes that the model does
+not declare. ``check_version`` of a ``DynamoModelAdmin`` adds the version that the form showed.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ logger = logging.getLogger("dynamo_single.admin")
 
 
 class AtomicSaveMixin(AdminMixin):
-    """A ``ModelAdmin`` whose form is saved in one transaction: up to 100 actions, 4 MB and one table.
+    """A ``ModelAdmin`` that saves a form in one transaction: up to 100 actions, 4 MB and one table.
 
-    A larger form is saved in parts, one request or transaction for each object, and a message reports this. The same
-    happens if the project's code reads items that it has written in the form. The hooks of the first attempt are then
-    called again. https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+    It saves a larger form in parts, one request or transaction for each object, and a message reports this. The same
+    happens if the project's code reads items that it has written in the form. It then calls the hooks of the first
+    attempt again. https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
     """
 
-    #: Whether a form is saved in one transaction. Otherwise each object is written and logged separately.
+    #: Whether to save a form in one transaction. Otherwise the app writes and logs each object separately.
     save_at_once = True
 
     def changeform_view(
@@ -67,7 +67,7 @@ class AtomicSaveMixin(AdminMixin):
         form_url: str = "",
         extra_context: dict[str, object] | None = None,
     ) -> Any:
-        """Show the form to add or change an object. A rejected save is shown as an error of the form."""
+        """Show the form to add or change an object. The form shows the error of a rejected save."""
         shown = partial(super().changeform_view, request, object_id, form_url, extra_context)
         try:
             return self._at_once(request, shown)
@@ -101,7 +101,7 @@ class AtomicSaveMixin(AdminMixin):
             with ExitStack() as block:
                 block.enter_context(transactions.atomic())
                 request._saved_at_once = _AtomicForm(block)
-                # The first callback after the block was sent: an error before it means that nothing was written.
+                # The first callback after the block: an error before it means that no write happened.
                 transactions.on_commit(partial(setattr, request, "_saved_at_once", None))
                 return shown()
         except REFUSALS:
@@ -111,7 +111,9 @@ class AtomicSaveMixin(AdminMixin):
                 raise
             if request.FILES:
                 raise TooMuchWithFiles from error
-            logger.warning("A form of %s is saved in parts, as one transaction does not take it: %s", self, error)
+            logger.warning(
+                "Saving a form of %s in parts, because it does not fit into one transaction: %s", self, error
+            )
             request._saved_in_parts = True
         finally:
             request._saved_at_once = None
@@ -132,7 +134,7 @@ class AtomicSaveMixin(AdminMixin):
         return formsets, inlines
 
     def save_related(self, request: HttpRequest, form: Any, formsets: object, change: bool) -> None:
-        """Save the inlines. Many-to-many relations are saved after everything else, since their edges must be read."""
+        """Save the inlines. Save many-to-many relations last, because this reads their edges."""
         saved = _form_of(request)
         if saved is None:
             _with_refusal(form, partial(super().save_related, request, form, formsets, change))
@@ -143,11 +145,11 @@ class AtomicSaveMixin(AdminMixin):
         super().save_related(request, form, formsets, change)
 
     def log_addition(self, request: HttpRequest, obj: Any, message: object) -> Any:
-        """Log in the same transaction that an object was added."""
+        """Log the addition of an object in the same transaction."""
         return self._logged(request, partial(super().log_addition, request, obj, message))
 
     def log_change(self, request: HttpRequest, obj: Any, message: object) -> Any:
-        """Log in the same transaction that an object was changed."""
+        """Log the change of an object in the same transaction."""
         return self._logged(request, partial(super().log_change, request, obj, message))
 
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> HttpResponse:
@@ -163,13 +165,13 @@ class AtomicSaveMixin(AdminMixin):
     def _logged(self, request: HttpRequest, log: Callable[[], object]) -> Any:
         if history.is_in_dynamodb() and not history.is_in_same_table(self.model):
             self._finish(request)
-        # In SQL, the log is written first: its transaction is rolled back if this one fails.
+        # In SQL, write the log first: Django rolls its transaction back if this one fails.
         entry = log()
         self._finish(request)
         return entry
 
     def _finish(self, request: Any) -> None:
-        """Send the collected writes of the form, and report if it was saved in parts."""
+        """Send the collected writes of the form, and report a form in parts."""
         saved = _form_of(request)
         if saved is not None:
             saved.block.close()
@@ -182,14 +184,14 @@ class AtomicSaveMixin(AdminMixin):
 
 
 class _AtomicForm(Struct, frozen=True):
-    """A form that is saved in one transaction: its block, and the writes that follow the block."""
+    """A form in one transaction: its block, and the writes after the block."""
 
     block: ExitStack
     afterwards: list[Callable[[], None]] = field(default_factory=list)
 
 
 def _form_of(request: HttpRequest) -> _AtomicForm | None:
-    """Return the form of a request, or ``None`` if objects are written separately or all writes are sent."""
+    """Return the form of a request, or ``None`` if the app writes objects separately or has sent all writes."""
     return getattr(request, "_saved_at_once", None)
 
 
@@ -198,7 +200,7 @@ def _nothing() -> None:
 
 
 def _with_refusal(form: Any, save: Callable[[], None]) -> None:
-    """Save the parts after the object, which is already written and stays written if one of them is rejected."""
+    """Save the parts after the object, which is already in the table and stays there if one of them fails."""
     try:
         save()
     except REFUSALS as refusal:
@@ -208,8 +210,8 @@ def _with_refusal(form: Any, save: Callable[[], None]) -> None:
 class RedirectMixin(AdminMixin):
     """A ``ModelAdmin`` that redirects to the object, or to its app after a deletion, if no key lists the model.
 
-    A user who came from a filtered list that a key supports returns to it. Sends no request, except for a GetItem for
-    an object that was moved to the trash.
+    A user who came from a filtered list that a key supports returns to it. Does not send a request, except a GetItem
+    for an object in the trash.
     """
 
     def get_preserved_filters(self, request: HttpRequest) -> str:
@@ -324,7 +326,7 @@ class UnknownAttributesMixin(FormContextMixin):
 
 
 def unknown_attributes(obj: Any, masks: Masks) -> list[tuple[str, str]]:
-    """Return the names and values, as text, of undeclared attributes, without a request; secrets are masked."""
+    """Return the names and values, as strings, of undeclared attributes, with masked secrets and without a request."""
     if obj._stored is None:
         return []
     model = type(obj)._meta.concrete_model

@@ -110,8 +110,8 @@ def _number_action(found: CountTarget, item: Item, item_type: str, mark: MarkRes
     with _check_key(found):
         number = run(stable_count(found, _pk(found.model, item), mark))
     if number is None:
-        times = f"It was counted {MAX_SNAPSHOTS + 1} times, and others wrote what it counts each time."
-        raise InvalidValue(f"{times} Run this again when fewer do.")
+        times = f"The app counted {MAX_SNAPSHOTS + 1} times, but other processes wrote the counted objects each time."
+        raise InvalidValue(f"{times} Run this again at a quieter time.")
     # An item without children has no count, as if it never had any.
     return (number_update(key_of(item), item_type, mark, found.name, number or None),)
 

@@ -102,7 +102,7 @@ def process_item(sender: Sender, work: Work, item: Item, others: Others) -> Outc
             current = _reread(sender, work, key, item) if attempt else (item, others)
             return "unchanged" if current is None else _try_once(sender, work, *current)
         except _ConcurrentChange as error:
-            reason = f"It was written by others each of the {ATTEMPTS + 1} times that it was to be changed. {error}"
+            reason = f"The app tried {ATTEMPTS + 1} times to change it, but other processes wrote it each time. {error}"
         except Conflict as error:
             return Failure(key, str(error))
         except TableUnavailable:

@@ -1,6 +1,6 @@
 """The most common error: no key supports a query. Its message contains the reasons and the fixes.
 
-This module knows keys and queries, and must not know how a plan is made.
+This module depends on keys and queries, and must not depend on planning.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def propose_key(query: Query, constraints: Constraints) -> str | None:
 
 
 def _is_canonical(name: str, constraints: Constraints) -> bool:
-    """Return whether an attribute is looked up by its canonical form, so that another spelling finds it too."""
+    """Return whether the query uses the canonical form of an attribute, so that another spelling finds it too."""
     return any(term.operator == "canonical" for term in constraints.on(name))
 
 

@@ -1,4 +1,4 @@
-"""Match one declared key with a query: return how the key would be read, or the first missing requirement.
+"""Match one declared key with a query: return the reads of the key, or the first missing requirement.
 
 This module does not depend on the other keys of the model, except that their items may be in the range.
 """
@@ -144,7 +144,7 @@ Values = Mapping[str, Any]
 
 
 class Candidate(Struct, frozen=True):
-    """A way to read a query by one key, and how well it narrows what is read."""
+    """A plan for a query with one key, and how well the key narrows the read."""
 
     kind: PlanKind
     key: AccessKey
@@ -177,7 +177,7 @@ def evaluate_key(
 
 
 def _values(part: KeyPart, constraints: Constraints) -> tuple[object, ...]:
-    """The values that a part can have; a canonical part is also given by a comparison of canonical forms."""
+    """Return the possible values of a part; a comparison of canonical forms also determines a canonical part."""
     allowed = constraints.allowed.get(part.name)
     if allowed is not None:
         return allowed
@@ -212,7 +212,7 @@ def _is_identity(term: Condition) -> bool:
 
 
 def _check_complete(key: AccessKey, condition: Condition | None, query: Query, constraints: Constraints) -> None:
-    """An item of which a part is missing or empty is not in an index, so it would silently be left out."""
+    """An index does not contain items with a missing or empty part, so the result would silently omit them."""
     layout = query.layout
     if key.index is None:
         return
@@ -264,7 +264,7 @@ def _by_primary_key(key: AccessKey, query: Query, constraints: Constraints) -> C
 
 
 def sorted_in_memory(query: Query, constraints: Constraints, keys: Iterable[AccessKey]) -> InMemory:
-    """Return how items of several keys are sorted after reading: as the first of ``keys`` that has the order, if any.
+    """Return how to sort items of several keys after reading: as the first of ``keys`` that has the order, if any.
 
     A key counts if it holds whatever the query can give, even if it cannot be read for this query.
     """

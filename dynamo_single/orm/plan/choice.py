@@ -1,4 +1,4 @@
-"""The best of a model's keys for a query: every key is weighed, and each other is rejected with a sentence.
+"""Choose the best of a model's keys for a query: weigh every key, and reject each other key with a sentence.
 
 Conditions outside the key become a filter. This module does not depend on how a query is split or rejected.
 """
@@ -42,7 +42,7 @@ _DRAWBACKS = (
 
 
 def plan_of_one_key(query: Query, constraints: Constraints, now: object) -> tuple[Plan | None, list[Rejection]]:
-    """Find the plan that reads one key, or claims, or ``None``, and why each other key was rejected."""
+    """Find the plan that reads one key, or claims, or ``None``, and the reason against each other key."""
     candidates, rejected = evaluate_keys(query, constraints)
     claimed = plan_of_claims(query, constraints, candidates, now) if query.lookups else None
     if claimed is not None:
@@ -74,7 +74,7 @@ def plan_of_claims(
 ) -> Plan | None:
     """Find the plan that reads claims; ``None`` if no rule is given completely, or a key finds the one item by itself.
 
-    Nothing of the trash is claimed, and several claims are in no order, so that pages are not read by them.
+    Objects in the trash have no claims, and several claims have no order, so pages do not use them.
     """
     layout = query.layout
     if query.using_index is not None or (layout.soft_delete and query.visibility != "live"):
@@ -91,7 +91,7 @@ def plan_of_claims(
 
 
 def is_sortable(query: Query, constraints: Constraints) -> bool:
-    """Return whether the results of a query can be sorted in memory, given a limit on their number."""
+    """Return whether the app can sort the results of a query in memory, given a limit on their number."""
     try:
         check_sortable(query, constraints)
     except UnsuitableKey:
@@ -113,7 +113,7 @@ def _of_claims(
     primary = query.layout.primary
     if not keys:
         return Plan("empty", query, primary, reason=f"no object can have such a {lookup.name}")
-    # The claim is not sufficient: its owner may have changed since, and strings are claimed in a normal form.
+    # The claim is not sufficient: its owner may have changed since then, and claims contain strings in a normal form.
     wanted = (*constraints.terms, *visibility_condition(query, None), *unexpired_condition(query.layout, now))
     verb, several = ("are", "together") if len(lookup.fields) > 1 else ("is", "")
     return Plan(
@@ -240,7 +240,7 @@ def type_condition(layout: ModelLayout) -> Condition:
 
 
 def unexpired_condition(layout: ModelLayout, now: object) -> tuple[Condition, ...]:
-    """DynamoDB removes expired items up to days later, so until then they are filtered out."""
+    """DynamoDB removes expired items up to days later, so a filter excludes them until then."""
     if layout.expires is None:
         return ()
     return (Or((Compare(layout.expires, "isnull", True), Compare(layout.expires, "gt", now))),)

@@ -1,7 +1,7 @@
 """The constraints of a query on each attribute, from the conditions that must all hold.
 
-Equalities are worked out here: what remains of several conditions on one attribute is the values that meet them all.
-This module must not know keys beyond the identity's attributes.
+This module combines equalities: several conditions on one attribute leave the values that meet all of them. This module
+must not know keys beyond the identity's attributes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Constraints(Struct, frozen=True):
     terms: tuple[Condition, ...]
     allowed: Mapping[str, tuple[Any, ...]]
     identities: tuple[Identity, ...] = ()
-    # Worked out of the terms, whatever is given.
+    # Derived from the terms.
     _by_attribute: Mapping[str, tuple[Compare, ...]] = {}
 
     def __post_init__(self) -> None:

@@ -78,7 +78,7 @@ class Neighbours(Struct, frozen=True):
 
 
 def neighbours(layout: ModelLayout, key: AccessKey) -> Neighbours:
-    """Return the decision for one of the model's keys; decide again after new models are declared."""
+    """Return the decision for one of the model's keys; decide again after the declaration of new models."""
     return find_neighbours(layout.origin, tuple(layout.neighbours()))[id(key)]
 
 

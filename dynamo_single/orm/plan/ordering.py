@@ -38,7 +38,7 @@ class ReadOrder(Struct, frozen=True):
 
 
 def read_order_of(query: Query, key: AccessKey, constraints: Constraints, partitions: Item) -> ReadOrder:
-    """Return the direction, and the order of several partitions, in which a key is read; or raise ``UnsuitableKey``."""
+    """Return the direction, and the order of several partitions, for reading a key; or raise ``UnsuitableKey``."""
     names = tuple(partitions)
     wanted = _wanted(query.ordering, constraints)
     if not wanted:
@@ -61,7 +61,7 @@ def read_order_of(query: Query, key: AccessKey, constraints: Constraints, partit
 
 
 def merged_order(served: ReadOrder) -> ReadOrder:
-    """Return the same for a sharded key, whose shards are merged by the sort key; or raise ``UnsuitableKey``."""
+    """Return the same for a sharded key, whose shards the app merges by the sort key; or raise ``UnsuitableKey``."""
     several = len(served.partitions) > 1
     if several and served.merge == "concatenate" and not served.single and served.orders:
         raise UnsuitableKey("the app merges its shards by the sort key, so it cannot read its partitions sequentially")
@@ -91,7 +91,7 @@ def memory_order(
 
 
 def sorts_like(key: AccessKey, query: Query, constraints: Constraints) -> tuple[Sort, ...]:
-    """Return what items are sorted by to come in the order in which a key has them, or raise ``UnsuitableKey``.
+    """Return the sorts that put items into the order of a key, or raise ``UnsuitableKey``.
 
     Attributes outside the query's order break ties, as in the key, and the identity comes last. Across several
     partitions the key has the order too if the query orders by these first.
@@ -116,7 +116,7 @@ def sorts_like(key: AccessKey, query: Query, constraints: Constraints) -> tuple[
 
 
 def check_sortable(query: Query, constraints: Constraints) -> None:
-    """Raise ``UnsuitableKey`` for a query whose results cannot be sorted in memory."""
+    """Raise ``UnsuitableKey`` for a query that does not allow sorting in memory."""
     if query.in_pages:
         raise UnsuitableKey("a page starts at the end of the previous page, so the app cannot sort results in memory")
     for order in _wanted(query.ordering, constraints):

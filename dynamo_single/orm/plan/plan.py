@@ -146,7 +146,7 @@ class Rejection(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """How a query is read.
+    """The requests of a query, and the processing of their results.
 
     ``keys`` are the primary keys of a get or a batch_get, in the order of the results. ``conditions`` are a query's,
     one request each (and more for further pages). ``filter`` contains the conditions outside the key: DynamoDB applies
@@ -156,13 +156,13 @@ class Plan(Struct, frozen=True):
     With several conditions ``merge`` sets the order of their items: ``concatenate``, or ``sort_key`` to merge them by
     the string of the key's sort attribute, descending unless ``forward``.
 
-    A union has ``parts``, plans of the other kinds. They are read sequentially, or merged in the requested order. Each
-    item comes from one part only: a part omits items that meet a condition of its ``exclusions``, in stored names.
-    ``merged_by`` is the part of the order that distinguishes items, and empty if there is none.
+    A union has ``parts``, plans of the other kinds. The app reads them sequentially, or merges them in the requested
+    order. Each item comes from one part only: a part omits items that meet a condition of its ``exclusions``, in stored
+    names. ``merged_by`` is the part of the order that distinguishes items, and empty if there is none.
 
-    ``projection`` contains the physical names to read of each item; without any, the whole item is read. With
-    ``in_memory`` the matches are processed further. A ``held`` plan has one part, which is read once and without its
-    filter; the reader applies that to each item.
+    ``projection`` contains the physical names to read of each item; without any, it reads the whole item. With
+    ``in_memory`` the matches are processed further. A ``held`` plan has one part. The app reads it once, without its
+    filter, which the reader applies to each item.
     """
 
     kind: PlanKind
@@ -189,7 +189,7 @@ class Plan(Struct, frozen=True):
             self,
             forward=not self.forward,
             keys=self.keys[::-1],
-            # Shards are merged, so the direction alone reverses the order.
+            # The app merges shards, so the direction alone reverses the order.
             conditions=self.conditions if self.is_sharded else self.conditions[::-1],
             parts=tuple(part.backwards() for part in self.parts[::-1]),
         )
@@ -201,7 +201,7 @@ class Plan(Struct, frozen=True):
 
     @property
     def is_merged(self) -> bool:
-        """Whether the items of several conditions are merged."""
+        """Whether to merge the items of several conditions."""
         return self.merge == "sort_key" and len(self.conditions) > 1
 
     @property
@@ -211,12 +211,12 @@ class Plan(Struct, frozen=True):
 
     @property
     def layout(self) -> ModelLayout:
-        """The layout of the model that is read."""
+        """The layout of the queried model."""
         return self.query.layout
 
     @property
     def index(self) -> str | None:
-        """The index that is read; ``None`` for the table itself."""
+        """The index of the read; ``None`` for the table itself."""
         return None if self.key is None else self.key.index
 
     @property
@@ -241,8 +241,8 @@ def project(plan: Plan, wanted: Collection[str]) -> Plan:
     """Limit a plan to these attributes and those that reading needs; read whole items if these are all.
 
     Cached results are whole items, for other queries. Required attributes are those of every used key, the identity,
-    the markers of the trash and expiry, the attributes of the order, and those of conditions that are checked after
-    reading.
+    the markers of the trash and expiry, the attributes of the order, and the attributes of conditions that the app
+    checks after reading.
     """
     layout = plan.layout
     state = {DELETED_AT, layout.expires} if layout.soft_delete else {layout.expires}
@@ -285,7 +285,7 @@ def _projection(plan: Plan, stored: Iterable[str]) -> tuple[str, ...]:
     layout = plan.layout
     index = plan.index
     keys = () if index is None else (names.index_partition(index), names.index_sort(index))
-    # DynamoDB does not filter single items, and duplicates of another part of a union are dropped after reading.
+    # DynamoDB does not filter single items, and the app drops duplicates of another part of a union after reading.
     matched = (*((plan.filter,) if plan.kind in ("get", "batch_get", "claim") else ()), *plan.exclusions)
     compared = (name for condition in matched for name in names_in(lower(condition, layout)))
     claimed = () if plan.lookup is None else (names.DELETED_AT, *sorted(plan.lookup.stored_names))

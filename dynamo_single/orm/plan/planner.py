@@ -1,7 +1,7 @@
 """Turn a query into a plan: one key, several keys together, or an error that names the missing parts.
 
-Planning does not send requests or guess: a query that no keys support raises ``NoAccessPattern``, unless a scan is
-allowed.
+Planning does not send requests or guess: a query that no keys support raises ``NoAccessPattern``, unless the caller
+allows a scan.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ else:
 # Split a query into several queries: the alternatives of an ``|``, and live and deleted objects.  This module turns
 # queries into queries. It does not depend on keys, plans or requests.
 
-#: The maximum number of parts of one query. Each is planned separately, with separate requests.
+#: The maximum number of parts of one query. Each has a separate plan and separate requests.
 MAX_PARTS = 100
 #: The most values of an ``in`` that are looked up one by one rather than read past.
 MAX_VALUES = 25
@@ -103,7 +103,7 @@ PRIMARY = "primary"
 
 
 def plan(query: Query, *, now: object = None) -> Plan:
-    """Find how a query is read.
+    """Find the plan of a query.
 
     ``now`` is the current time as a value of the expiry attribute; a model with that attribute needs it.
     """
@@ -141,7 +141,7 @@ def plan(query: Query, *, now: object = None) -> Plan:
 
 
 def _as_if_filled(query: Query, now: object) -> Plan | None:
-    """The plan that there will be once every key is filled, and every value claimed."""
+    """Return the plan with complete keys and claims."""
     try:
         return plan(replace(query, missing_keys=frozenset(), missing_rules=frozenset()), now=now)
     except NoAccessPattern:
@@ -206,7 +206,7 @@ def _parts_of_each(
 
 
 def _in_one_order(parts: Sequence[Plan], merged_by: Sequence[Order]) -> bool:
-    """Return whether parts can be merged while they are read, or have only single items, which are sorted later."""
+    """Return whether the app can merge parts during the read, or they have only single items, which it sorts later."""
     if all(_has_order(part, merged_by) for part in parts):
         return True
     return all(part.kind in _SINGLE_ITEMS and is_sortable(part.query, Constraints((), {})) for part in parts)
@@ -283,7 +283,7 @@ def _refuse_missing(query: Query) -> None:
 
 
 def _check_names(query: Query) -> None:
-    """A name or a value that is wrong is reported as such, whichever key would have been used."""
+    """An error reports a wrong name or value, regardless of the key."""
     check(query.where, query.layout)
     layout = query.layout
     keys = (*layout.keys, *(() if layout.trash is None else (layout.trash,)))

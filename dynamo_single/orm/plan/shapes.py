@@ -1,7 +1,7 @@
 """Plans by the shape of a query: the attributes it compares and its order, but not the values.
 
-A shape is planned once per binding, with placeholder values. If the plan does not depend on them, each query of the
-shape reuses it with its own values: only the key's templates are rendered. Unusual queries are planned individually.
+The app plans a shape once per binding, with placeholder values. If the plan does not depend on them, each query of the
+shape reuses it with its own values: only the key's templates are rendered. It plans unusual queries individually.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Writer = Callable[[Values], str | None]
 
 #: The bytes of a sort key that a range has room for after it.
 _SORT_LIMIT: Final = SORT_KEY_LIMIT - len(LAST.encode())
-#: A placeholder for the current time while a shape is planned.
+#: A placeholder for the current time in the plan of a shape.
 _SOME_TIME: Final = clock.EPOCH
 
 
@@ -86,7 +86,7 @@ class PlanShape(Struct, frozen=True, eq=False):
 
 
 def plan(query: Query, *, now: object = None) -> Plan:
-    """Find how a query is read, as ``planner.plan()`` does."""
+    """Find the plan of a query, like ``planner.plan()`` does."""
     values = _values(query)
     if values is not None:
         binding = binding_of(registry.model_of(query.layout))
@@ -173,7 +173,7 @@ def _is_of_one_range(plan: Plan) -> bool:
 
 
 def _given(key: AccessKey, names: Iterable[str]) -> int:
-    """Return the number of leading values of the sort key that are set."""
+    """Return the number of leading values of the sort key."""
     missing = [place for place, part in enumerate(key.sort.parts) if part.name not in names]
     return min(missing, default=len(key.sort.parts))
 

@@ -1,7 +1,7 @@
 """The shards of a sharded key that a query reads: those that its identities and times can be in.
 
-Conditions on other attributes do not narrow them. This module does not send requests, and does not depend on where the
-schedule is recorded.
+Conditions on other attributes do not narrow them. This module does not send requests, and does not depend on the place
+of the schedule.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dynamo_single.orm.schema.keys.codecs import CANONICAL
 from dynamo_single.orm.schema.keys.shards import EVER, Schedule, Sharding, Window, seconds, shard_suffix
 from dynamo_single.table.request import PARTITION_KEY_LIMIT
 
-#: The schedule of a query that was made without one.
+#: The schedule of a query without one.
 _ONE = Schedule()
 _TICK = timedelta(microseconds=1)
 

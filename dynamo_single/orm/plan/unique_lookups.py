@@ -1,6 +1,6 @@
 """Find an object by a unique value: its claim names the object that holds it.
 
-A lookup is a value that the planner receives. This module does not depend on how claims are written or read.
+A lookup is a value that the planner receives. This module does not depend on writing or reading claims.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ def claims_of(lookup: Lookup, constraints: Constraints, layout: ModelLayout) -> 
                 {info.stored: info.serialize(each) for info, each in zip(infos, values, strict=True)}
             )
         except InvalidValue:
-            continue  # nothing holds what cannot be stored
+            continue  # no claim contains an unsupported value
         if claim is None:
-            return None  # an empty value is not claimed
+            return None  # an empty value has no claim
         found[claim] = None
     return tuple(found)
 

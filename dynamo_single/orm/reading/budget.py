@@ -51,7 +51,7 @@ _SERVERS: Final = ("runserver", "testserver")
 def default_limit() -> int | None:
     """Return ``MAX_DISCARDED`` under ``DEBUG`` and in tests, and ``None`` in production, in the admin and in commands.
 
-    A thread is in a command if the main thread is. Commands that serve pages or run tests are treated as requests.
+    A thread is in a command if the main thread is. Commands that serve pages or run tests count as requests.
     """
     return MAX_DISCARDED if (settings.DEBUG or _is_tested()) and not _is_exempt() else None
 

@@ -1,7 +1,7 @@
 """Complete the pages of tables with a shape of their own: read what an index lacks, and evaluate the late filter.
 
-The second read of an index that does not project all attributes is a BatchGetItem for each 100 items. Items that were
-deleted or moved in the index since then are left out.
+The second read of an index that does not project all attributes is a BatchGetItem for each 100 items. It omits items
+that processes have deleted or moved in the index since then.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from dynamo_single.table.table import Table
 
 
 class Completion(Struct, frozen=True):
-    """How the pages of one plan are completed.
+    """Completes the pages of one plan.
 
-    ``index`` is set if its items have to be read as well. Items of other types than ``item_type`` are left out, unless
+    ``index`` is set if its items have to be read as well. Items of other types than ``item_type`` are omitted, unless
     it is empty.
     """
 

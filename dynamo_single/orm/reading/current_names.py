@@ -1,8 +1,8 @@
 """Send each request of a plan under the current revision of the table's state.
 
 A migration may move on between the planning of a query and its requests, or between two pages. The conditions, the
-order and the readers of a query keep the names that it was planned with. Only its requests and responses are
-translated, and a key or unique rule that queries may no longer use ends the query with an error.
+order and the readers of a query keep the names from its planning. This module translates only requests and responses.
+If queries may no longer use a key or unique rule, the query raises an error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dynamo_single.table.answers import ResponseDecoder
 from dynamo_single.table.request import NewItem, Request, Response, with_names
 from dynamo_single.table.table import Table
 
-#: How often a read request begins again if the state changes before it is sent, or if it is sent too late.
+#: How often to repeat a read request if the state changes before it, or if it is too late.
 ATTEMPTS = 5
 
 
@@ -71,7 +71,7 @@ class _FollowingTable(Table):
                 names = _present_names(self._plan.layout, binding.layout)
                 sent = replace(request, params=_with_names(request.params, names)) if names else request
             try:
-                # A compiled reader has the names that the query was planned with.
+                # A compiled reader has the names from the query's planning.
                 form = None if names else decoder
                 leased = replace(sent, lease=binding.lease) if binding.lease else sent
                 answer = await self._table.ask(leased, form, head)
@@ -120,7 +120,7 @@ def _with_names(params: Mapping[str, Any], present: Mapping[str, str]) -> Mappin
 
 
 def _as_planned(answer: Response, names: Mapping[str, str]) -> Response:
-    """Return the response with the names that the query was planned with, in addition to the current ones."""
+    """Return the response with the names from the query's planning, in addition to the current names."""
 
     def planned(item: NewItem) -> NewItem:
         found = {**item}

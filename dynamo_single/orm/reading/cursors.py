@@ -1,7 +1,7 @@
 """Cursors: positions in the order of one query, as strings for URLs.
 
-Django's signer signs a cursor, which belongs to its query and the model's keys. It is also encrypted, because its
-position may be that of an item outside the query, and keys may contain private values. Other modules encrypt their own
+Django's signer signs a cursor, which belongs to its query and the model's keys. The app also encrypts it, because its
+position may belong to an item outside the query, and keys may contain private values. Other modules encrypt their own
 values the same way. This module does not send requests or depend on models.
 """
 
@@ -103,9 +103,9 @@ def _whole(condition: KeyCondition) -> str:
 
 
 def _fingerprint(plan: Plan) -> tuple[str, str, str]:
-    """Return what a cursor is bound to: the model, its keys and the query, without the time by which items expire."""
+    """Return the binding of a cursor: the model, its keys and the query, without the expiry time of items."""
     query = plan.query
-    # A rename may have ended since the query was planned: the next page is planned with the names of now.
+    # A rename may have ended since the planning of the query: the plan of the next page uses the current names.
     layout = registry.layout_of(registry.model_of(query.layout)) if query.layout.twins else query.layout
     asked = (
         lower(query.where, layout),
@@ -156,7 +156,7 @@ def decrypt_value(text: object, salt: str = SALT) -> list[Any]:
     """Return the value of a string of ``encrypt_value()``; raises ``InvalidCursor`` for any other string."""
     for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS):
         try:
-            # Only ASCII strings can be compared with a signature.
+            # Python can compare only ASCII strings with a signature.
             sealed = _signer(secret, salt).unsign(text if isinstance(text, str) and text.isascii() else "")
         except signing.BadSignature:
             continue

@@ -77,7 +77,7 @@ class PageDecoder(Struct, frozen=True):
 
 
 class _DecodedPage(Struct, frozen=True):
-    """The results of one response; only those of a slice are created."""
+    """The results of one response; it creates only the results of a slice."""
 
     decoder: PageDecoder
     response: Response
@@ -93,10 +93,10 @@ class _DecodedPage(Struct, frozen=True):
 async def pages(
     table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None, decoder: PageDecoder | None = None
 ) -> Pages[Any]:
-    """Yield the matching items from number ``skip`` up to ``stop``; a page is requested when it is needed.
+    """Yield the matching items from number ``skip`` up to ``stop``; it requests a page when the caller needs it.
 
-    Skipped items are read and charged, because DynamoDB has no offset. Results are yielded if there is a ``decoder``; a
-    plan of a get, a claim or a union has none.
+    You pay for skipped items, because DynamoDB has no offset. Results are yielded if there is a ``decoder``; a plan of
+    a get, a claim or a union has none.
     """
     if plan.kind == "get":
         yield single.projected_items(plan, await single.item_of_key_plan(table, plan))[skip:stop]
@@ -139,8 +139,8 @@ def _pages_of_conditions(
 async def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -> int:
     """Return the number of matching items; queries and Scans only count, and return no items.
 
-    Raises ``UnexpectedItem`` for an item of another type if only items of this model can be there. With a filter such
-    an item is not counted, since nothing shows whether it matched.
+    Raises ``UnexpectedItem`` for an item of another type if only items of this model can be there. With a filter it
+    does not count such an item, because the response does not show whether it matched.
     """
     if plan.kind not in {"query", "scan"} or (plan.query.layout.reaches and late_filter(plan) != EVERYTHING):
         atomic_block.check_plan(table.settings.alias, plan)  # listed() would return what the block creates
@@ -249,7 +249,7 @@ async def _union(reader: PlanReader, plan: Plan, stop: int | None) -> Pages[Item
 
 
 async def _part(reader: PlanReader, part: Plan, stop: int | None) -> Pages[Item]:
-    # Items that another part returns are dropped here, so that no number of items read is certain to be enough.
+    # This drops items that another part returns, so any number of read items may be too small.
     if part.kind == "query":
         found = _pages_of_conditions(reader, part, stop, is_exact=False)
     elif part.kind == "batch_get":
@@ -262,7 +262,7 @@ async def _part(reader: PlanReader, part: Plan, stop: int | None) -> Pages[Item]
 
 
 async def _sorted(pages: Pages[Item], plan: Plan) -> Pages[Item]:
-    """Yield all items of one part of a union as one page, in the order in which the parts are merged."""
+    """Yield all items of one part of a union as one page, in the order of the merged parts."""
     async with aclosing(pages):
         items = [item async for page in pages for item in page]
     yield sorted(items, key=partial(union_rank, plan, 0))

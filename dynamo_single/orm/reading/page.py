@@ -139,7 +139,7 @@ async def read(beginning: PageStart, *, wanted: int, max_requests: int | None = 
 
 
 def _rank(beginning: PageStart, _number: int, stream: _Stream) -> Rank:
-    """Return the position of the next item of a stream; streams that are not merged are read one after the other."""
+    """Return the position of the next item of a stream; it reads separate streams sequentially."""
     if not is_merged(beginning.plan):
         return ()
     if stream.items:
@@ -197,7 +197,7 @@ class _Part(Struct, frozen=True):
     offset: int
 
     def start_of(self, stream: int, position: Position) -> StreamStart | None:
-        """Return what is left of one key condition."""
+        """Return the rest of one key condition."""
         beginning = self.beginning
         if not beginning.narrowed or self.offset + stream == beginning.position.stream:
             return start_of(self.plan, stream, position, backward=beginning.backward)
@@ -205,7 +205,7 @@ class _Part(Struct, frozen=True):
         return None if condition is None else StreamStart(condition, overlaps=True)
 
     def found(self, items: Iterable[FoundItem], *, overlaps: bool) -> Iterator[FoundItem]:
-        """Yield items that were read, unless another part returns them or the page before has them."""
+        """Yield read items, unless another part returns them or the page before has them."""
         for stream, item in items:
             if any(matches(other, item) for other in self.plan.exclusions):
                 continue
@@ -229,12 +229,12 @@ class _Range(PageSource[FoundItem]):
         self.last_key = start.key
 
     async def read_next(self, reader: PlanReader, wanted: int) -> None:
-        """Send one request for ``wanted`` items, or more if others may be dropped."""
+        """Send one request for ``wanted`` items, or more if it may drop others."""
         plan = self.part.plan
         if plan.query.layout.reaches:
             reader = completed(reader, plan)[0]
         if self.is_unread:
-            # Items that the page before has are dropped: at most one, unless an index has equal keys.
+            # Drop items of the page before: at most one, unless an index has equal keys.
             self.limit = wanted + self.overlaps
         elif plan.filter == EVERYTHING and not plan.exclusions:
             self.limit = wanted
@@ -249,7 +249,7 @@ class _Range(PageSource[FoundItem]):
 
     @property
     def is_unread(self) -> bool:
-        """Whether no request was sent yet."""
+        """Whether the reader has not sent a request yet."""
         return self.limit is None
 
     def _is_covered(self, item: Mapping[str, Any]) -> bool:

@@ -30,8 +30,8 @@ from dynamo_single.table.request import Item
 class Position(Struct, frozen=True):
     """The position of an item in a stream, by its sort key and its primary key; without ``key``, before the stream.
 
-    The item may be deleted since. Streams have their numbers in the plan, in either direction. In a union that has an
-    order, ``values`` contains the stored values that the item is ordered by.
+    Another process may have deleted the item since then. Streams have their numbers in the plan, in either direction.
+    In a union that has an order, ``values`` contains the stored values that the item is ordered by.
     """
 
     stream: int
@@ -41,7 +41,7 @@ class Position(Struct, frozen=True):
 
 
 class StreamStart(Struct, frozen=True):
-    """How a stream is read from a position; it ``overlaps`` if the first items may be at the position itself."""
+    """The read of a stream from a position; it ``overlaps`` if the first items may be at the position itself."""
 
     condition: KeyCondition | None = None
     key: Mapping[str, Mapping[str, str]] | None = None
@@ -74,12 +74,12 @@ def first_position(plan: Plan, *, backward: bool) -> Position:
 
 
 def is_ascending(plan: Plan, *, backward: bool) -> bool:
-    """Return whether sort keys ascend while the plan is read in this direction."""
+    """Return whether sort keys ascend when the app reads the plan in this direction."""
     return plan.forward != backward
 
 
 def is_merged(plan: Plan) -> bool:
-    """Return whether the streams are merged, rather than read one after the other."""
+    """Return whether the app merges the streams rather than reads them sequentially."""
     if plan.kind == "union":
         return bool(plan.merged_by)
     return plan.merge == "sort_key" and len(plan.conditions) > 1

@@ -125,7 +125,7 @@ async def _holders(table: Table, plan: Plan) -> dict[ItemKey, Item]:
     """The items that hold some claims, by these: a consistent GetItem, or BatchGetItem, of claims and one of items.
 
     The two reads are sequential. If the item does not hold the claim, another process may have taken or released it in
-    between, so both are read once more. If they do not fit together then, it raises ``UnexpectedItem``.
+    between, so it reads both again. If they do not fit together then, it raises ``UnexpectedItem``.
     """
     found: dict[ItemKey, Item] = {}
     left: Sequence[ItemKey] = plan.keys

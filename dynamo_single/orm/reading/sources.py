@@ -1,9 +1,10 @@
-"""The page engine: each source of pages is one Query or Scan, and several are read one by one, or merged in order.
+"""The page engine: each source of pages is one Query or Scan, and the engine reads several sequentially, or merges them
+in order.
 
-A source has the position that it has reached, the limit of its next page, and the items that were read and not returned
-yet. All requests of a read pass through its ``PlanReader``: it translates names that a rename changes between two
-pages, and counts what is read and discarded. Lists, merged shards, counts, unions and pages of cursors all read by this
-module. It does not depend on models.
+A source has the position that it has reached, the limit of its next page, and read items that it has not returned yet.
+All requests of a read pass through its ``PlanReader``: it translates names that a rename changes between two pages, and
+counts what is read and discarded. Lists, merged shards, counts, unions and pages of cursors all read by this module. It
+does not depend on models.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def _discards_items(plan: Plan) -> bool:
 
 
 class Source(Generic[T]):
-    """Items in order, of which some are read and not returned yet."""
+    """Ordered items, some of which the app has read but not returned yet."""
 
     items: deque[T]
     #: How many items were returned.
@@ -131,7 +132,7 @@ class PageSource(Source[T]):
 async def pages_of(
     reader: PlanReader, sources: Iterable[PageSource[Any]], page_of: Callable[[Response], R], *, at_once: int = 1
 ) -> AsyncGenerator[R, None]:
-    """Yield ``page_of()`` each response, source by source; first pages are read in parallel, up to ``at_once``."""
+    """Yield ``page_of()`` each response, source by source; it reads first pages in parallel, up to ``at_once``."""
     if at_once == 1:
         for source in sources:
             while not source.is_exhausted:
@@ -221,7 +222,7 @@ async def merged_partitions(
 ) -> Pages[T]:
     """Yield the items of all key conditions of a plan in the order of the sort key; a page ends at ``stop``.
 
-    Shards are read in parallel: first an equal share of the requested items each, then, while too few items are loaded,
+    It reads shards in parallel: first an equal share of the requested items each, then, while too few items are loaded,
     the shards with few left. ``items_of`` is called in the caller's own thread.
     """
     share = first_share(stop, len(plan.conditions)) if stop is not None and plan.is_sharded else stop
@@ -259,7 +260,7 @@ def with_sort_keys(plan: Plan, response: Mapping[str, Any]) -> SortKeyed[Any]:
 
 
 def first_share(wanted: int, shards: int) -> int:
-    """Return how many items to read of each shard, if so many are wanted of all: seldom too few.
+    """Return how many items to read from each shard for a total number: seldom too few.
 
     Hashed identities spread evenly, so that a shard has its part plus twice the standard deviation, or fewer.
     """

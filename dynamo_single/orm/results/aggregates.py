@@ -1,4 +1,4 @@
-"""``aggregate()``: one request if keys support it, otherwise a bounded read that is aggregated in memory.
+"""``aggregate()``: one request if keys support it, otherwise a bounded read, and aggregation in memory.
 
 It reads Django's aggregate expressions into ``Measure`` values. This module does not depend on groups, rows or
 annotated objects.
@@ -109,7 +109,7 @@ def read_measure(
         condition = EVERYTHING if resolved.filter is None else read_where(model, _condition_of(resolved))
     except NotSupported as error:
         raise NotMeasured(str(error)) from None
-    # A wrong value is reported before anything is read.
+    # Report a wrong value before the first read.
     lower(condition, registry.layout_of(model))
     return Measure(
         alias,

@@ -1,7 +1,7 @@
 """Run Django's synchronous code that evaluates our querysets in steps: stop at each queryset, and run again.
 
-Between two runs each queryset is awaited in an event loop, or read together with others. The code must not change
-anything before its last queryset is read, and must evaluate the same querysets in each run.
+Between two runs, the app awaits each queryset in an event loop, or reads it together with others. The code must not
+change anything before it reads its last queryset, and must evaluate the same querysets in each run.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def take_result(queryset: Any) -> bool:
 
 
 def first_queryset(work: Callable[[], object]) -> Any:
-    """Return the first queryset that such code evaluates, which is not read; ``None`` if it does not evaluate any."""
+    """Return the first queryset that such code evaluates, without reading it; ``None`` if it does not evaluate any."""
     try:
         _begun(work, [])
     except _UnreadQuerySet as unread:
@@ -55,9 +55,9 @@ def first_queryset(work: Callable[[], object]) -> Any:
 
 
 async def rerun(work: Callable[[], T], first: list[Any] | None = None) -> T:
-    """Return the result of such code; each queryset is read once, by the same requests as in a thread.
+    """Return the result of such code; read each queryset once, with the same requests as in a thread.
 
-    ``first`` contains the results of the first queryset, if it is read already. Without it, a thread simply calls the
+    ``first`` contains the results of the first queryset, if already available. Without it, a thread simply calls the
     code.
     """
     if first is None and is_run():

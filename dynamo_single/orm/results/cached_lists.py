@@ -1,8 +1,8 @@
 """Cache the rows of a list, up to a bound, and evaluate in memory what no key supports.
 
-A query that keys support exactly is sent to DynamoDB. For any other the range of its key conditions is read completely,
-without a filter, and Python evaluates all conditions, orders and measures: a page of the admin sends many queries for
-the same rows. This module does not depend on querysets or objects.
+DynamoDB executes a query that keys support exactly. For any other query, the app reads the complete range of its key
+conditions without a filter. Python evaluates all conditions, orders and measures: a page of the admin sends many
+queries for the same rows. This module does not depend on querysets or objects.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class CachedLists:
 
     @property
     def is_used(self) -> bool:
-        """Whether any query was evaluated in memory."""
+        """Whether Python has evaluated any query."""
         return any(found is not None for found in self._read.values())
 
     def has(self, plan: Plan) -> bool:
-        """Return whether the range of a plan is cached."""
+        """Return whether the cache contains the range of a plan."""
         return self._read.get((plan.index, plan.conditions, plan.consistent)) is not None
 
     @property
@@ -123,7 +123,7 @@ def is_exact(plan: Plan) -> bool:
 def plan_cached(query: Query, *, now: object) -> Plan:
     """Return the plan that caches the range of a query's key conditions; ``query`` has no order.
 
-    Single items are read by their keys instead. Raises ``NoAccessPattern`` if no key supports a range of the query.
+    It reads single items by their keys instead. Raises ``NoAccessPattern`` if no key supports a range of the query.
     """
     try:
         found = planner.plan(query, now=now)

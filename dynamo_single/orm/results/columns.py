@@ -1,8 +1,8 @@
 """The rows of ``values()`` and ``values_list()``, read from items without creating objects, and nested values.
 
-``values()`` and ``order_by()`` may name values inside documents. They are read from the items in memory, since DynamoDB
-orders by keys and returns attributes whole. This module does not depend on plans or requests; the projection limits
-what is read.
+``values()`` and ``order_by()`` may name values inside documents. Python reads them from the items, because DynamoDB
+orders by keys and returns whole attributes. This module does not depend on plans or requests; the projection limits the
+read attributes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def place_of(model: type[DynamoModel], name: str) -> tuple[str, Steps] | None:
 
 
 def sort_value_reader(model: type[DynamoModel], name: str) -> Callable[[Item], object]:
-    """Return a function that reads the value of an attribute, or a nested value, by which items are ordered.
+    """Return a function that reads the value of an attribute, or a nested value, for ordering.
 
     It raises ``NotSupported`` for nested values that have no order, or whose types have no order among each other.
     """

@@ -1,7 +1,7 @@
 """Computations on matches after reading: annotations, groups, distinct rows or dates.
 
 A ``Computation`` is a value in the state of a queryset, and ``rows`` executes it. This module does not depend on plans,
-or on how aggregates are read.
+or on the requests of aggregates.
 """
 
 from __future__ import annotations

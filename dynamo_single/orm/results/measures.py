@@ -1,6 +1,6 @@
-"""Measures, their exact sums, and the truncation of dates and datetimes as in Django; missing values are ignored.
+"""Measures, their exact sums, and the truncation of dates and datetimes as in Django; they ignore missing values.
 
-This module does not depend on Django's expressions, on plans, or on how values are read.
+This module does not depend on Django's expressions, on plans, or on reading values.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dynamo_single.table.request import MAX_DIGITS
 
 Function = Literal["Count", "Min", "Max", "Sum", "Avg"]
 
-#: The attributes that can be added up.
+#: The attributes that support sums.
 NUMBERS = (IntegerAttribute, DecimalAttribute, NumberAttribute)
 #: DynamoDB's numbers have 38 digits between 1E-130 and 1E+126: sums of as many as there can be fit in.
 _EXACT = Context(prec=600, traps=[Inexact, InvalidOperation])
@@ -92,7 +92,7 @@ class Accumulator:
             self._outermost = value
 
     def result(self) -> Any:
-        """Return the result; the measure's default if no value was added."""
+        """Return the result; the measure's default without a value."""
         function = self.measure.function
         if function == "Count":
             return self._count
@@ -147,7 +147,7 @@ def _in_attribute_type(attribute: Attribute | None, number: Decimal) -> Decimal 
     return int(number) if whole else float(number)
 
 
-#: The periods to which dates, and datetimes, are truncated.
+#: The periods for truncating dates and datetimes.
 DATE_PERIODS = ("year", "month", "week", "day")
 DATETIME_PERIODS = (*DATE_PERIODS, "hour", "minute", "second")
 ORDERS = ("ASC", "DESC")
@@ -161,7 +161,7 @@ def check_period(kind: str, kinds: tuple[str, ...], order: str) -> None:
 
 
 def period_of_date(value: datetime.date, kind: str) -> datetime.date:
-    """Return the first day of the period of a day; an aware datetime is converted to the current time zone."""
+    """Return the first day of the period of a day; it converts an aware datetime to the current time zone."""
     if isinstance(value, datetime.datetime):
         value = (timezone.localtime(value) if timezone.is_aware(value) else value).date()
     return _first_day(value, kind)

@@ -1,7 +1,7 @@
 """Plan, read and count the objects of a queryset.
 
-An order that DynamoDB does not support is sorted in memory, up to the caller's limit of matches. The result is never
-cut off: one match too many raises an error. This module does not depend on groups or aggregates.
+The app sorts in memory if DynamoDB does not support an order, up to the caller's limit of matches. The result is always
+complete: one match too many raises an error. This module does not depend on groups or aggregates.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def checked_reads(number: object) -> int:
 
 
 def plan(state: QueryState) -> Plan:
-    """Return the plan in the order of a key if one supports it, or sorted in memory if that is allowed."""
+    """Return the plan in the order of a key if one supports it, or with sorting in memory if the caller allows it."""
     columns, found = state.asked.columns, plan_with_keys(state)
     return found if columns is None else narrow(found, columns.attributes)
 
@@ -148,7 +148,7 @@ def _planned(state: QueryState, *, ordered: bool) -> Plan:
 
 
 def project_plan(state: QueryState, plan: Plan) -> Plan:
-    """Return the plan, limited to the attributes that are to be read."""
+    """Return the plan, limited to the necessary attributes."""
     if state.asked.columns is not None:
         return project(plan, state.asked.columns.attributes)
     if not state.loading[0]:
@@ -194,7 +194,7 @@ async def read_form(state: QueryState) -> None:
 
 
 def open_pages(state: QueryState) -> Results:
-    """Return the pages of objects, or of their rows of ``values()``, in the slice. No request is sent yet.
+    """Return the pages of objects, or of their rows of ``values()``, in the slice. It does not send a request yet.
 
     In an event loop ``read_form()`` is awaited first.
     """
@@ -216,7 +216,7 @@ def open_pages(state: QueryState) -> Results:
 async def _made(found: Pages[Any], make: Callable[[Any], Any]) -> Results:
     async with aclosing(found) as pages:
         async for page in pages:
-            # An error in creating an object is raised after the objects before it were returned.
+            # Return the objects before an invalid item first, and then raise its error.
             yield map(make, page)
 
 
@@ -228,7 +228,7 @@ def object_reader(state: QueryState) -> Callable[[Item], Any]:
 
 
 def page_decoder(state: QueryState, plan: Plan) -> execute.PageDecoder | None:
-    """Return what makes the objects or rows of whole pages; ``None`` if they are made item by item."""
+    """Return what makes the objects or rows of whole pages; ``None`` if the caller must create each item separately."""
     if not plan.is_paged:
         return None
     if state.asked.columns is not None:
@@ -264,7 +264,7 @@ def _objects_by_key(state: QueryState, plan: Plan) -> Results:
 def _with_sort_keys(
     state: QueryState, plan: Plan, made_by: PageReader, response: Response, _wanted: slice
 ) -> Sequence[tuple[str, object]]:
-    """Return the objects of a response with their sort keys, or their items if they cannot be made together."""
+    """Return the objects of a response with their sort keys, or their items if the app cannot create them together."""
     made = None
     if isinstance(response, TypedResponse):
         made = decode.page_objects(state.model, made_by, response.typed)
@@ -276,12 +276,12 @@ def _with_sort_keys(
 
 
 def instance(state: QueryState, item: Item) -> Model:
-    """Return the object of an item, with the related objects that are known already."""
+    """Return the object of an item, with the already known related objects."""
     return set_known_related(state, decode.instance(state.model, item))
 
 
 def set_known_related(state: QueryState, obj: Model) -> Model:
-    """Set the related objects of an object that are known already."""
+    """Set the already known related objects of an object."""
     for field, known in state.known_related.items():
         found = known.get(getattr(obj, field.attname))
         if found is not None and not field.is_cached(obj):

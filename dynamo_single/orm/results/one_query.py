@@ -1,4 +1,4 @@
-"""Read several querysets together: models that are adjacent in one partition are read by one Query.
+"""Read several querysets together: one Query reads models that are adjacent in one partition.
 
 Each queryset gets the results of its own plan, in its order: the items of its range that meet its filter, which
 includes the item type if the range can contain several types. In addition, the combined Query reads only single items

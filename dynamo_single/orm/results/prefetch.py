@@ -1,7 +1,7 @@
 """Prefetch related objects for ``prefetch_related()`` and ``select_related()``, level by level.
 
 Django's own code reads each level and assigns its objects (``async_rerun``). In a thread Django's function does all of
-it. Before that, the relations of one level whose objects are adjacent in the table are read together.
+it. Before that, it reads the relations of one level together if their objects are adjacent in the table.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ async def _read_together(objects: Sequence[Any], tree: _Tree) -> None:
     for name, work in works.items():
         queryset = querysets[name]
         found = None if queryset is None else queryset._result_cache
-        # Others may have to be read together below it. The lookups of a manager's own are left to Django.
+        # The app may have to read others together below it. Django handles lookups with a custom queryset.
         leads_on = _has_several(tree[name]) and not getattr(queryset, "_prefetch_related_lookups", ())
         if found is not None or leads_on:
             await async_rerun.rerun(work, found)
@@ -123,7 +123,7 @@ def _work_of(objects: Sequence[Any], name: str) -> Callable[[], object] | None:
 
 
 def _is_read(objects: Sequence[Any], name: str) -> bool:
-    """Return whether a relation of all objects is read, so that its objects are known without a request."""
+    """Return whether all objects already have the objects of a relation."""
     found: Any = get_prefetcher(objects[0], name, name)
     prefetcher, _, _, is_fetched = found
     return prefetcher is not None and all(map(is_fetched, objects))
@@ -184,7 +184,7 @@ class _Prefetching:
 
 
 def _check(lookup: Any, first: Any, name: str, is_found: bool, *, is_last: bool, prefetcher: Any) -> None:
-    """Raise Django's errors for lookups that cannot be prefetched."""
+    """Raise Django's errors for lookups without prefetching."""
     if not is_found:
         raise AttributeError(
             f"Cannot find '{name}' on {type(first).__name__} object, '{lookup.prefetch_through}' is an invalid "
@@ -198,7 +198,7 @@ def _check(lookup: Any, first: Any, name: str, is_found: bool, *, is_last: bool,
 
 
 def _related(objects: Sequence[DynamoModel], name: str) -> list[DynamoModel]:
-    """Return the objects of a relation that is read already."""
+    """Return the loaded objects of a relation."""
     found: list[Any] = []
     for obj in objects:
         known = obj._prefetched_objects_cache.get(name)

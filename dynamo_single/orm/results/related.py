@@ -68,7 +68,7 @@ class CollectionMember(Struct, frozen=True):
 
 
 def members_of(state: QueryState, plan: Plan) -> Mapping[str, CollectionMember]:
-    """The children that one Query reads together with the object of a plan; the others are read by themselves.
+    """The children that one Query reads together with the object of a plan; the app reads the others separately.
 
     Only objects have children, and these have to be the whole of the result.
     """
@@ -79,7 +79,7 @@ def members_of(state: QueryState, plan: Plan) -> Mapping[str, CollectionMember]:
     if pk is None:
         return {}
     found: dict[str, CollectionMember] = {}
-    # A relation with its own queryset is read by that.
+    # A relation with its own queryset uses that.
     others = {each.prefetch_through for each in lookups if not isinstance(each, str)}
     for lookup in lookups:
         path, model, above = "", state.model, None

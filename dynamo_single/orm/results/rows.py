@@ -211,7 +211,7 @@ async def _entries(state: QueryState, computation: Computation) -> AsyncGenerato
     """Yield each item of annotated objects with its measures, in order and in the slice."""
     plan = _plan_annotated(state, computation)
     if plan.in_memory is not None and plan.in_memory.work:
-        # All items are read before the first is measured: one match too many must not cost a count for each.
+        # Read all items before measuring the first: one match too many must not cost a count for each.
         matches = [item async for page in _matches(state, plan) for item in page]
         found = [await _counted(state, computation, item) for item in matches]
         sorting.sort_items(found, plan.in_memory, _value(state, plan.in_memory, computation))
@@ -219,7 +219,7 @@ async def _entries(state: QueryState, computation: Computation) -> AsyncGenerato
         return
     pages = objects.items(state, plan)
     if any(measure.children for measure in computation.measures):
-        # All items are read before the first is measured, as above.
+        # Read all items before measuring the first, as above.
         for item in [
             item async for page in objects.limited_matches(state, pages, state.asked.in_memory) for item in page
         ]:

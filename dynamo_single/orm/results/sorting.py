@@ -1,7 +1,7 @@
 """Sort in memory: read the order of a queryset, and sort lists by attributes, references and nested values.
 
-Results in memory may also be ordered by attributes of referenced objects. DynamoDB has no joins, so these objects are
-read in batches.
+Results in memory may also be ordered by attributes of referenced objects. DynamoDB has no joins, so the app reads these
+objects in batches.
 
 This module does not depend on plans, groups, aggregates or columns.
 """
@@ -96,7 +96,7 @@ def check_orderable(model: type[DynamoModel], name: str, what: str) -> None:
 def sort_items(found: list[T], how: InMemory, value: Callable[[T, str], object]) -> None:
     """Sort a list in place; ``value`` returns the value of one of its members under a name.
 
-    Text is ordered by its code points, as DynamoDB does, which is the order of its UTF-8 bytes.
+    Strings sort by their code points, as in DynamoDB, which is the order of their UTF-8 bytes.
     """
     for sort in reversed(how.ordering):
         found.sort(key=_sort_key(sort, value), reverse=sort.descending)

@@ -1,7 +1,7 @@
 """The state of a queryset as one frozen value, which the functions that read its results take.
 
-``query.state`` creates it for each evaluation, since Django changes its own ``sql.Query`` in place. It is defined here
-because ``results`` must not import ``query``. This module does not depend on querysets.
+``query.state`` creates it for each evaluation, since Django changes its own ``sql.Query`` in place. It is here because
+``results`` must not import ``query``. This module does not depend on querysets.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Asked(Struct, frozen=True):
     cached_lists: CachedLists | None = None
     #: Whether the order of the key that is read replaces an order by ``pk`` alone.
     in_key_order: bool = False
-    #: Whether further conditions and orders on secret attributes are rejected.
+    #: Whether to reject further conditions and orders on secret attributes.
     no_secrets: bool = False
     #: What the steps over relations have read, which counts towards ``in_memory``.
     steps: Steps | None = None
@@ -165,7 +165,7 @@ class RelatedReads(Struct, frozen=True):
 
     @property
     def has_lookups(self) -> bool:
-        """Whether related objects are read."""
+        """Whether to read related objects."""
         return bool(self.select_related or self.implied_references or self.prefetch_related)
 
     @property
@@ -195,7 +195,7 @@ class QueryState(Struct, frozen=True):
     is_empty: bool = False
     loading: Loading = WHOLE
     related_reads: RelatedReads = NO_RELATED_READS
-    #: Whether the result is read in pages by cursors.
+    #: Whether the caller reads the result in pages by cursors.
     in_pages: bool = False
     known_related: Mapping[Any, Mapping[Any, Model]] = field(default_factory=dict)
     #: The computation of Django's query in memory: an ``Interpretation``, which this module must not import.

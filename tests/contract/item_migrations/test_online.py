@@ -230,7 +230,7 @@ def test_an_item_that_never_stands_still_is_a_failure(table: Table, sent: list[S
         put(table, thing(1, number={"N": str(number)}))
         return double(item, others)
 
-    with pytest.raises(MigrationIncomplete, match="written by others each of the 6 times") as caught:
+    with pytest.raises(MigrationIncomplete, match="tried 6 times to change it") as caught:
         run_work(work(change), table, SMALL)
     assert (caught.value.failed, number) == (1, 7)
     assert operations(sent).count("GetItem") == 1 + 5

@@ -142,7 +142,7 @@ def tell(request: HttpRequest | None, why: timedelta | str) -> None:
     """Record for the login form why even the right password is rejected: the time to wait, or ``UNCONFIRMED``."""
     if isinstance(why, timedelta):
         address = "" if request is None else client_address(request, account_settings())
-        logger.warning("A password from %s was rejected: it came %d seconds too early.", address, why.total_seconds())
+        logger.warning("Rejected a password from %s, which came %d seconds too early.", address, why.total_seconds())
     if request is not None:
         request.META[_TOLD] = why
 

@@ -26,7 +26,7 @@ class TooManyMails(Exception):
     """The limit of requested e-mails is reached; ``wait`` is the time until the client can request the next one."""
 
     def __init__(self, wait: timedelta) -> None:
-        super().__init__(f"Too many e-mails were requested; wait {wait}.")
+        super().__init__(f"Too many e-mails; wait {wait}.")
         self.wait = wait
 
 
@@ -50,5 +50,5 @@ def _count(kind: str, about: str, at_most: int | None) -> None:
     try:
         counting.add(model_of(AbstractMailsAsked)(scope=scope, mails=1, expires=expires), "mails", at_most=at_most)
     except ConditionNotMet:
-        logger.warning("An e-mail was not sent: %d were requested this hour by or for one %s.", at_most, kind)
+        logger.warning("Did not send an e-mail: the limit is %d this hour by or for one %s.", at_most, kind)
         raise TooManyMails(expires - clock.now()) from None

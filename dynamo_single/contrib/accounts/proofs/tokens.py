@@ -83,7 +83,7 @@ class _ClockSigner(signing.TimestampSigner):
         text, _, signed_at = signing.Signer.unsign(self, value).rpartition(self.sep)
         longest = max_age.total_seconds() if isinstance(max_age, timedelta) else max_age
         if longest is not None and clock.timestamp() - signing.b62_decode(signed_at) > longest:
-            raise signing.SignatureExpired(f"It was signed more than {longest} seconds ago.")
+            raise signing.SignatureExpired(f"Its signature is more than {longest} seconds old.")
         return text
 
 
