@@ -510,7 +510,7 @@ def test_who_changes_places_while_it_is_counted_is_counted_once(app: History, la
 
 def test_what_never_looks_the_same_is_named(app: History, large: Any) -> None:
     """It is passed by and met twice by turns; the same command counts it at a quieter time."""
-    with changing(large, ["a", "z"] * 100), pytest.raises(CommandError, match=r"SHOP#a.* It was counted 7 times"):
+    with changing(large, ["a", "z"] * 100), pytest.raises(CommandError, match=r"SHOP#a.* The app counted 7 times"):
         app.migrate()
     assert numbers("refs:Member.home_id") == [None, None, None]
     app.migrate()
