@@ -25,6 +25,7 @@ from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.query.manager import BaseManager, Manager
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, IdAttribute, TTLAttribute
+from dynamo_single.orm.schema.bindings import current
 from dynamo_single.orm.schema.fields.base import IN_DYNAMODB, IdentityField
 from dynamo_single.orm.schema.keys.template import Key, Template, document_path_error, refusal
 from dynamo_single.orm.schema.types import DynamoModel, Options
@@ -125,6 +126,17 @@ class SettingsMeta(type):
         return get_table(cls._table_alias).settings.max_attempts
 
 
+def _find_from_db(cls: Any) -> None:
+    """Record whether a model and those derived from it have a ``from_db()`` of their own, and forget their readers."""
+    root: Any = [base for base in cls.__mro__ if isinstance(base, ModelMeta)][-1]
+    cls._has_from_db = getattr(cls.from_db, "__func__", None) is not root.from_db.__func__
+    binding = current().bindings.get(cls)
+    if binding is not None:
+        binding.facts.clear()
+    for each in cls.__subclasses__():
+        _find_from_db(each)
+
+
 class ModelMeta(MetaModel, ModelBase):
     """The metaclass of every model."""
 
@@ -160,9 +172,20 @@ class ModelMeta(MetaModel, ModelBase):
         if concrete:
             ask_for_app()
             _finish(cls, meta, proxy=proxy)
-        root: Any = [base for base in cls.__mro__ if isinstance(base, ModelMeta)][-1]
-        cls._has_from_db = getattr(cls.from_db, "__func__", None) is not root.from_db.__func__
+        _find_from_db(cls)
         return cls
+
+    def __setattr__(cls, name: str, value: object) -> None:
+        """Set an attribute of the class; a ``from_db()`` that replaces another one is called from then on."""
+        super().__setattr__(name, value)
+        if name == "from_db":
+            _find_from_db(cls)
+
+    def __delattr__(cls, name: str) -> None:
+        """Delete an attribute of the class; the ``from_db()`` of its base is called again."""
+        super().__delattr__(name)
+        if name == "from_db":
+            _find_from_db(cls)
 
     def __dir__(cls) -> Iterable[str]:
         """Return all names; while PynamoDB collects the attributes, theirs alone, since it searches all names twice."""

@@ -77,7 +77,7 @@ class AsyncQuerySet(WritingQuerySet[M]):
 
     async def ain_bulk(self, id_list: Any = None, *, field_name: str = "pk") -> dict[Any, M]:
         """``in_bulk()``, awaited."""
-        if not self._is_native():
+        if not self._is_native() or self._asked.columns is not None:
             return await sync_to_async(self.in_bulk)(id_list, field_name=field_name)
         self._check_bulk(field_name)
         if id_list is not None:
@@ -176,8 +176,8 @@ class AsyncQuerySet(WritingQuerySet[M]):
 
     def _check_bulk(self, field_name: str) -> None:
         self._refuse_secrets((field_name,))
-        if self._asked.columns is not None:
-            raise TypeError("in_bulk() cannot be used with values() or values_list().")
+        if self._asked.computation is not None or self._asked.row_shape is not None:
+            raise TypeError("in_bulk() cannot be used with computed rows of values() or values_list().")
 
 
 async def _first_of(queryset: Any) -> Any:

@@ -18,7 +18,7 @@ from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.items import refresh
 from dynamo_single.orm.query import get
 from dynamo_single.orm.query.async_methods import AsyncQuerySet
-from dynamo_single.orm.query.base import RowIterable
+from dynamo_single.orm.query.base import ObjectIterable, RowIterable
 from dynamo_single.orm.query.state import is_by_names, state_of
 from dynamo_single.orm.requests.compiler import compile_plan
 from dynamo_single.orm.schema import registry, secrecy
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dynamo_single.orm.requests import explain as plan_explanation
     from dynamo_single.orm.results import columns as row_columns
     from dynamo_single.orm.results import computation, objects, pages, related, rows
-    from dynamo_single.orm.results.columns import Shape
+    from dynamo_single.orm.results.columns import Columns, Shape
 else:
     annotate = LazyModule("dynamo_single.orm.query.annotate")
     computation = LazyModule("dynamo_single.orm.results.computation")
@@ -181,12 +181,27 @@ class QuerySet(AsyncQuerySet[M]):
         It accepts 10,000 keys, like ``__in``. With an SQL database Django splits them by that database's limit.
         """
         self._check_bulk(field_name)
+        if self._asked.columns is not None:
+            return self._rows_in_bulk(self._asked.columns, id_list, field_name)
         if id_list is not None:
             id_list = membership_values(field_name, id_list)
             keys = get.keys_of_several(self, id_list) if field_name == "pk" else None
             if keys is not None:
                 return run(get.by_pk(self, keys))
         return models.QuerySet.in_bulk(self._in_any_order(id_list), id_list, field_name=field_name)
+
+    def _rows_in_bulk(self, columns: Columns, id_list: Any, field_name: str) -> dict[Any, Any]:
+        """Return rows of ``values()`` by a unique attribute, which is read with them."""
+        plain = self._asking(replace(self._asked, columns=None))
+        plain._iterable_class = ObjectIterable
+        # Django's checks of slices and of the attribute.
+        models.QuerySet.in_bulk(plain, (), field_name=field_name)
+        if id_list is not None:
+            plain = plain._in_any_order(id_list).filter(**{f"{field_name}__in": id_list})
+        names = columns.names
+        at = names.index(field_name) if field_name in names else len(names)
+        rows = plain.values_list(*names, *(() if at < len(names) else (field_name,)))
+        return {row[at]: columns.shape(names, row[: len(names)]) for row in rows}
 
     def _in_any_order(self, id_list: object) -> Self:
         # The order of Meta.ordering would keep the keys from being read at once.

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from django.db.models import F, Q
-from django.db.models.expressions import Col
+from django.db.models import F, Q, Subquery
+from django.db.models.expressions import Col, ResolvedOuterRef
 from django.db.models.fields.json import KeyTransform
 
 from dynamo_single.exceptions import DisallowedLookup
@@ -27,13 +27,52 @@ def check(model: type[DynamoModel], annotations: Mapping[str, object], given: It
     ``MAX_NESTING``.
     """
     for each in given:
-        for path in _paths(each, annotations):
-            if secrecy.hides(model, path):
+        for named, path in _named(model, each, annotations):
+            if secrecy.hides(named, path):
                 raise DisallowedLookup(
-                    f"{model._meta.label}: {shown('__'.join(path))} names a secret. After without_secrets() no "
+                    f"{named._meta.label}: {shown('__'.join(path))} names a secret. After without_secrets() no "
                     "query filters, orders, groups or lists by one. Nothing was read. Use another attribute, "
                     "or filter before you call without_secrets()."
                 )
+
+
+def _named(model: Any, given: Any, annotations: Mapping[str, object]) -> Iterator[tuple[Any, tuple[str, ...]]]:
+    """Yield the names with their models: those of subqueries are of other models."""
+    yield from ((model, path) for path in _paths(given, annotations))
+    for query in _subqueries(given):
+        asked = query.asked[0] if hasattr(query, "asked") else None
+        inside: list[Any] = [] if asked is None else [condition for _, condition in asked.inside]
+        columns = asked.columns.names if asked is not None and asked.columns is not None else ()
+        for each in (*inside, *columns, *query.order_by, *query.annotations.values(), *query.select):
+            yield from _named(query.model, each, query.annotations)
+        for side in _sides(query.where):
+            if isinstance(side, ResolvedOuterRef):
+                yield model, tuple(str(side.name).split("__"))  # type: ignore[attr-defined]  # the stubs lack it
+            elif isinstance(side, Col):
+                yield side.target.model, (side.target.attname,)
+            elif hasattr(side, "resolve_expression"):
+                yield from _named(query.model, side, query.annotations)
+
+
+def _sides(node: Any) -> Iterator[Any]:
+    for child in getattr(node, "children", ()):
+        yield from _sides(child)
+    yield from (side for side in (getattr(node, "lhs", None), getattr(node, "rhs", None)) if side is not None)
+
+
+def _subqueries(given: Any) -> Iterator[Any]:
+    """Yield Django's queries of the subqueries in a condition or an expression."""
+    if isinstance(given, Subquery):
+        yield given.query
+        return
+    if isinstance(given, Q):
+        parts: Iterable[Any] = given.children
+    elif isinstance(given, tuple | list):
+        parts = given
+    else:
+        parts = getattr(given, "get_source_expressions", list)()
+    for part in parts:
+        yield from _subqueries(part)
 
 
 def _paths(given: Any, annotations: Mapping[str, object]) -> Iterator[tuple[str, ...]]:

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Exists, Max, OuterRef, Q, Subquery, Value
+from django.db.models.functions import Coalesce
 
 from dynamo_single import models
 from dynamo_single.exceptions import InvalidCursor
@@ -210,6 +211,26 @@ def of_visits(visits: Any, name: str) -> Found:
     return [(visit.place.pk, getattr(visit.place, name)) for visit in visits.order_by("shop_id").iterator(chunk_size=2)]
 
 
+def subqueries(model: Any, name: str) -> Found:
+    """Read the shop of each visit by a subquery."""
+    title = Subquery(model.objects.filter(pk=OuterRef("place_id")).values(name)[:1])
+    visits = visit_of(model).objects.order_by("shop_id").allow_in_memory().annotate(title=title)
+    return [(visit.place_id, visit.title) for visit in visits]
+
+
+def visited(model: Any, name: str) -> Found:
+    """Read the shops that have a visit, with a computed text."""
+    visits = visit_of(model).objects.filter(place=OuterRef("pk"))
+    found = all_of(model).allow_in_memory().filter(Exists(visits)).annotate(text=Coalesce(name, Value("")))
+    return of(found, "text")
+
+
+def joined(model: Any, name: str) -> Found:
+    """Read the title of the shop of each visit by a join."""
+    visits = visit_of(model).objects.order_by("shop_id").allow_in_memory().annotate(title=Max(f"place__{name}"))
+    return [(visit.place_id, visit.title) for visit in visits]
+
+
 #: Every source of all shops, and after how many responses the names change.
 WAYS: dict[str, tuple[Callable[[Any, str], Found], int]] = {
     "list": (lambda model, name: of(all_of(model), name), 1),
@@ -239,6 +260,9 @@ WAYS: dict[str, tuple[Callable[[Any, str], Found], int]] = {
     "select_related": (lambda model, name: of_visits(visit_of(model).objects.select_related("place"), name), 2),
     "prefetch_related": (lambda model, name: of_visits(visit_of(model).objects.prefetch_related("place"), name), 2),
     "prefetched children": (lambda model, name: objects(all_of(model).prefetch_related("visits"), name), 1),
+    "subqueries": (subqueries, 2),
+    "exists": (visited, 2),
+    "join": (joined, 2),
     "in_bulk": (lambda model, name: of(model.objects.in_bulk(KEYS).values(), name), 1),
     "page": (lambda model, name: of(scanned(model).filter(city__gte="a").page(9).items, name), 1),
     "page of only": (lambda model, name: of(scanned(model).filter(city__gte="a").only(name).page(9).items, name), 1),

@@ -254,6 +254,23 @@ def test_from_db_is_called_for_an_object_that_is_read() -> None:
         assert queryset.get().loaded == {"identity": "g~~n", "loading_id": "n", "group": "g", "text": "a"}
 
 
+def test_from_db_of_a_class_is_replaced_later() -> None:
+    """By a list, by a key, and after it was taken away again."""
+    with forgotten():
+        model = declare(
+            "Loading",
+            ("LOADING", "{loading_id}"),
+            loading_id=models.UnicodeAttribute(),
+        )
+        model.objects.create(loading_id="n")
+        read = (lambda: model.objects.get(pk="n"), lambda: model.objects.all()[0])
+        assert not any(hasattr(each(), "loaded") for each in read)
+        model.from_db = classmethod(_noted)
+        assert [each().loaded["loading_id"] for each in read] == ["n", "n"]
+        del model.from_db
+        assert not any(hasattr(each(), "loaded") for each in read)
+
+
 def test_from_db_is_told_what_was_read_in_part() -> None:
     """As in Django, what is deferred is not among the names."""
     with loading(_noted) as queryset:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db.models import Value, Window
+from django.db.models import Exists, OuterRef, Q, Subquery, Value, Window
 from django.db.models.functions import Concat, Lower, Rank, Upper
 
 from dynamo_single.exceptions import DisallowedLookup
@@ -42,6 +42,11 @@ SECRETS: list[Callable[[Any], Any]] = [
     lambda found: found.values_list(Upper("text")),
     lambda found: found.order_by(Lower("text").desc()),
     lambda found: found.annotate(x=Window(Rank(), order_by="text")),
+    lambda found: found.filter(Exists(Safe.objects.filter(text="x"))),
+    lambda found: found.filter(Q(name="x") | Q(Exists(Safe.objects.filter(name=OuterRef("text"))))),
+    lambda found: found.filter(name=Subquery(Safe.objects.values("text")[:1])),
+    lambda found: found.annotate(x=Subquery(Safe.objects.order_by("text").values("name")[:1])),
+    lambda found: found.order_by(Subquery(Safe.objects.annotate(x=Lower("text")).values("x")[:1])),
 ]
 
 

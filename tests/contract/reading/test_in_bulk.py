@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db.models import Count
 
 from dynamo_single.testing import assert_requests
 from tests.catalog.boards import Label
@@ -64,9 +65,22 @@ def test_what_in_bulk_refuses() -> None:
     with pytest.raises(TypeError, match="'limit' or 'offset'"):
         Member.objects.all()[:2].in_bulk(["m1"])
     with pytest.raises(TypeError, match="values"):
-        Member.objects.values("email").in_bulk(["m1"])
+        Member.objects.values("name").annotate(n=Count("pk")).in_bulk(["m1"])
     with pytest.raises(ValueError, match="unique field but 'name' isn't"):
         Member.objects.in_bulk(["x"], field_name="name")
+
+
+def test_rows_by_key() -> None:
+    """As in Django since 6.1: the key is read with the rows, and is no part of them."""
+    emails = dict(Member.objects.values_list("pk", "email"))
+    with assert_requests(["BatchGetItem"]):
+        found = Member.objects.values("email").in_bulk(["m1", "m3"])
+    assert found == {pk: {"email": emails[pk]} for pk in ("m1", "m3")}
+
+
+def test_rows_by_another_unique_attribute() -> None:
+    found = Member.objects.values_list("pk", flat=True).in_bulk([1, 3], field_name="badge")
+    assert sorted(found.items()) == [(1, "m1"), (3, "m3")]
 
 
 def test_of_everything() -> None:

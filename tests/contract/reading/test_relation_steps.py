@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from dynamo_single import models, transactions
@@ -137,6 +138,54 @@ def test_pending_child_is_an_error_in_a_block(zoo: Any) -> None:
         zoo.animal.objects.create(house_id="N", animal_id="9", kind="newt")
         with pytest.raises(PendingWrite):
             houses(zoo, animals__kind="newt")
+
+
+def living(zoo: Any, animals: Any) -> list[str]:
+    """The houses with an animal, by a subquery."""
+    inner = animals.filter(house=OuterRef("pk"))
+    return sorted(each.pk for each in zoo.house.objects.allow_in_memory().filter(Exists(inner)))
+
+
+def test_subquery_finds_no_child_in_the_trash(zoo: Any) -> None:
+    zoo.animal.objects.get(house="S", animal_id="2").delete()
+    assert living(zoo, zoo.animal.objects.filter(kind="owl")) == ["N"]
+
+
+def test_subquery_of_all_objects_finds_the_trash(zoo: Any) -> None:
+    zoo.animal.objects.get(house="S", animal_id="2").delete()
+    assert living(zoo, zoo.animal.all_objects.filter(kind="owl")) == ["N", "S"]
+
+
+def test_subquery_of_a_parent_in_the_trash_is_not_read(zoo: Any) -> None:
+    zoo.house.objects.get(pk="S").delete()
+    assert living(zoo, zoo.animal.objects.filter(kind="owl")) == ["N"]
+
+
+def test_subquery_finds_no_expired_child(zoo: Any) -> None:
+    animal = zoo.animal.objects.get(house="S", animal_id="2")
+    animal.gone = timezone.now() - timedelta(days=1)
+    animal.save()
+    assert living(zoo, zoo.animal.objects.filter(kind="owl")) == ["N"]
+
+
+def test_subquery_reads_children_by_their_keys(zoo: Any) -> None:
+    """No key lists all animals; each key is that of a house and the animal's own."""
+    with assert_requests(["Query", "BatchGetItem"]):
+        assert living(zoo, zoo.animal.objects.filter(animal_id="3")) == ["S"]
+
+
+def test_consistent_query_reads_no_subquery_by_an_index(zoo: Any) -> None:
+    outer = zoo.house.objects.filter(pk__in=["N", "S"]).consistent().allow_in_memory()
+    with pytest.raises(NoAccessPattern):
+        list(outer.filter(Exists(zoo.animal.objects.filter(kind="owl"))))
+    assert len(outer.filter(Exists(zoo.animal.objects.filter(kind="owl", house=OuterRef("pk"))))) == 2
+
+
+def test_pending_child_of_a_subquery_is_an_error_in_a_block(zoo: Any) -> None:
+    with transactions.atomic():
+        zoo.animal.objects.create(house_id="N", animal_id="9", kind="newt")
+        with pytest.raises(PendingWrite):
+            living(zoo, zoo.animal.objects.filter(kind="newt"))
 
 
 @pytest.mark.parametrize("name", ["house__code", "house__code__startswith"])

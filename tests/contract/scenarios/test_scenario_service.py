@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db.models import Count, Exists, OuterRef, Subquery
 from django.test import override_settings
 
 from dynamo_single import clock
@@ -51,6 +52,27 @@ def sharded() -> None:
     """Eight shards from an hour after the beginning on."""
     for model in (ServiceUser, ServiceEmail):
         shard_record.grow(get_table("service"), registry.layout_of(model), 8, clock.instant() + timedelta(hours=1))
+
+
+@pytest.mark.usefixtures("user")
+def test_relations_and_subqueries_read_shards_of_another_table() -> None:
+    """The user and its address are in one table, and their shards in several partitions."""
+    with frozen_time(ADDED) as time:
+        sharded()
+        time.move(timedelta(days=1))
+        other = ServiceUser.objects.create(user_id="u2", beneficiary_id="b1", first_name="A", last_name="B")
+        users = ServiceUser.objects.allow_in_memory()
+        addressed = Exists(ServiceEmail.objects.filter(user=OuterRef("pk")))
+        assert [each.pk for each in users.filter(~addressed)] == [other.pk]
+        assert [each.pk for each in users.filter(emails__email="me@example.org")] == [ID]
+        assert {each.pk: each.n for each in users.annotate(n=Count("emails"))} == {ID: 1, other.pk: 0}
+
+
+@pytest.mark.usefixtures("user")
+def test_subquery_reads_a_model_of_another_table(table: Table) -> None:
+    found = Beneficiary.objects.filter(pk="b1").allow_in_memory()
+    newest = ServiceUser.objects.filter(beneficiary=OuterRef("pk")).order_by("-created").values("first_name")[:1]
+    assert [each.x for each in found.annotate(x=Subquery(newest))] == ["Inés"]
 
 
 def test_the_items_lie_as_the_scenario_says(service: Table, user: ServiceUser) -> None:
