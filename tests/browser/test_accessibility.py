@@ -45,7 +45,6 @@ PUBLIC = (
             "",
             "email_add/",
             "email_change/",
-            "phone/",
             "password_change/",
         )
     ),

@@ -122,6 +122,7 @@ def admin_pages(*patterns: Any) -> None:
         page = client.get(address)
         assert page.status_code == 200, (address, page.status_code)
     assert b"Acme" in client.get(listed).content
+    assert b"Move to the trash" in client.get(f"{listed}{company.pk}/delete/").content
     values = {"name": "Newer", "stock": "", "founded": "", "_save": "Save"}
     inlines = {f"{name}_set-{form}_FORMS": 0 for name in ("person", "office") for form in ("TOTAL", "INITIAL")}
     saved = client.post(f"{listed}{company.pk}/change/", {**values, **inlines})
