@@ -12,7 +12,7 @@ from dynamo_single.evolution.operations.attributes import (
     RemoveAttribute,
     RenameAttribute,
 )
-from dynamo_single.evolution.operations.items import ChangeItems
+from dynamo_single.evolution.operations.items import ChangeItems, RenamedLabels
 from dynamo_single.evolution.operations.keys import AddKey, AlterKey, RemoveKey, RenameKey
 from dynamo_single.evolution.operations.models import AddModel, AlterTrashIndex, MoveKeys, RemoveModel, RenameModel
 from dynamo_single.evolution.operations.shards import ChangeShards
@@ -44,6 +44,7 @@ __all__ = [
     "RenameAttribute",
     "RenameKey",
     "RenameModel",
+    "RenamedLabels",
     "Snapshot",
     "StoredAttribute",
     "UniqueRule",

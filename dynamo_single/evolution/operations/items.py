@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from django.db.migrations.operations.base import OperationCategory
 
@@ -11,8 +13,40 @@ from dynamo_single.evolution.backfill.project_functions import Function, change_
 from dynamo_single.evolution.operations.base import ItemsOperation, public
 from dynamo_single.evolution.phases import ADD_VALUE, CHANGE_ONCE, Pass, Phases
 from dynamo_single.evolution.snapshots import Snapshot
+from dynamo_single.evolution.stored_attributes import MigrationValue
 from dynamo_single.orm.effects.counters import parent_counters
 from dynamo_single.orm.schema import registry
+
+#: The actions of default permissions, and of the trash.
+_ACTIONS = ("add", "change", "delete", "hard_delete", "restore", "view")
+
+
+@dataclass(frozen=True)
+class RenamedLabels(MigrationValue):
+    """The function for ``ChangeItems`` that replaces the label of a renamed model in one attribute.
+
+    ``old`` and ``new`` are labels such as ``"shop.animal"``. The attribute is a reference to a content type, a string,
+    or a set of permissions, in which the names of the model's default permissions are replaced. The function for
+    ``reverse`` has the labels in the other order.
+    """
+
+    name: str
+    old: str
+    new: str
+
+    def __call__(self, values: Mapping[str, Any]) -> Mapping[str, object] | None:
+        """Return the new value of the attribute, or ``None`` if it does not contain the label."""
+        held = values.get(self.name)
+        renamed = self._permissions(held) if isinstance(held, set) else self._label(held)
+        return None if renamed == held else {self.name: renamed}
+
+    def _label(self, held: Any) -> Any:
+        return self.new if getattr(held, "label", held) == self.old else held
+
+    def _permissions(self, held: set[str]) -> set[str]:
+        (app, old), (new_app, new) = self.old.split("."), self.new.split(".")
+        names = {f"{app}.{action}_{old}": f"{new_app}.{action}_{new}" for action in _ACTIONS}
+        return {names.get(each, each) for each in held}
 
 
 @public

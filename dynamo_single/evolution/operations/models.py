@@ -19,6 +19,7 @@ from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.state import SnapshotState, snapshot_in
 from dynamo_single.evolution.steps import Step, moved_counts
 from dynamo_single.evolution.stored_attributes import StoredAttribute, UniqueRule
+from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.keys.template import IndexKey, Key
 from dynamo_single.orm.schema.upgrades import FIRST
 
@@ -177,6 +178,22 @@ class RenameModel(ItemsOperation):
     def name_after(self) -> str:
         """Return the new name."""
         return self.new_name
+
+    def left_to_do(self, app_label: str) -> str:
+        """Return the operations that replace the model's label in other items, or an empty string."""
+        old, new = (f"{app_label}.{name.lower()}" for name in (self.old_name, self.new_name))
+        found = sorted(
+            f"{model._meta.label}: ChangeItems({model.__name__!r}, RenamedLabels({name!r}, {old!r}, {new!r}))"
+            for model in registry.all_models()
+            for name, attribute in registry.attributes_of(model).items()
+            if attribute.key_kind == "label" or getattr(attribute, "holds_labels", False)
+        )
+        if not found:
+            return ""
+        return (
+            f"Items with labels keep {old!r}, which names no model any more. Rename them in a migration of each app, "
+            f"with repeat=True if old code may still write: {'; '.join(found)}."
+        )
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
         """Merge two renames of the model into one."""
