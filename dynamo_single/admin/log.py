@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.apps import apps
 from django.conf import settings
@@ -50,6 +50,18 @@ def readable_message(message: list[dict[str, Any]], text: str) -> str:
 def _of(changed: dict[str, Any]) -> str:
     """Return the name of the inline row that the values belong to."""
     return f"{gettext(changed['name'])} “{changed['object']}”, " if "object" in changed else ""
+
+
+if TYPE_CHECKING:
+    _Computed = property
+else:
+
+    class _Computed(property):
+        """A property with the name of a field of Django's own entries, and the filter that replaces one by it."""
+
+        def way_out(self, path: str) -> str:
+            """Return the alternative to a filter by the property."""
+            return "filter by user, or by object_type='app_label.model' and object_id, or by pk"
 
 
 class LogEntryManager(models.Manager["LogEntry"]):
@@ -133,12 +145,12 @@ class LogEntry(models.Model):
             return text
         return readable_message(message, text) if isinstance(message, list) else text
 
-    @property
+    @_Computed
     def id(self) -> Any:
         """The ``pk``, under its name on Django's own entries."""
         return self.pk
 
-    @property
+    @_Computed
     def content_type(self) -> Any:
         """The content type of the object's model, or ``None`` if the model is gone."""
         from django.contrib.contenttypes.models import ContentType
@@ -153,7 +165,7 @@ class LogEntry(models.Model):
     def content_type(self, kind: Any) -> None:
         self.object_type = f"{kind.app_label}.{kind.model}"
 
-    @property
+    @_Computed
     def content_type_id(self) -> Any:
         """The ``pk`` of the content type, or ``None`` if the model is gone."""
         kind = self.content_type

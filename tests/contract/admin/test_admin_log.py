@@ -15,6 +15,7 @@ from django.contrib.contenttypes.models import ContentType
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
 from dynamo_single.admin.history import LoggedModelAdmin
 from dynamo_single.admin.log import LogEntry
+from dynamo_single.exceptions import NotSupported
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests, refuse
 from project.directory.models import Company, Person
@@ -185,6 +186,15 @@ def test_log_entry_has_id_and_content_type(pages: Pages) -> None:
     entry = LogEntry.objects.create(user_id=pages.user.pk, content_type_id=kind.pk, object_id="c1", action_flag=1)
     assert (entry.object_type, entry.content_type, entry.content_type_id) == ("directory.company", kind, kind.pk)
     assert LogEntry.objects.get(pk=entry.id) == entry
+
+
+@pytest.mark.parametrize("name", ["id", "content_type", "content_type_id", "content_type__model"])
+def test_filter_by_computed_field_names_way_out(pages: Pages, name: str) -> None:
+    with (
+        assert_requests([]),
+        pytest.raises(NotSupported, match=r"filter by user, or by object_type='app_label\.model'"),
+    ):
+        LogEntry.objects.filter(**{name: 1})
 
 
 def test_view_on_site_is_the_objects_own_address() -> None:
