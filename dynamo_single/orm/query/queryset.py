@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from django.db import models
+from django.db.models.sql.where import WhereNode
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported
@@ -421,12 +422,45 @@ class QuerySet(AsyncQuerySet[M]):
         return result
 
     def __or__(self, other: Any) -> Self:
+        """Return the objects of both querysets; if one is a slice, or follows relations, by the keys of both."""
+        if self._is_combined_by_pk(other):
+            return self._combined(other, models.Q(pk__in=self) | models.Q(pk__in=other))
         if self.query.is_sliced or (hasattr(other, "query") and other.query.is_sliced):
             raise NotSupported(
-                "Cannot combine a sliced queryset with another. Combine the lists in Python: [*queryset, *other]."
+                "Cannot combine a slice of rows or computed objects with another queryset. Combine the lists in "
+                "Python: [*queryset, *other]."
             )
         result: Self = super().__or__(other)
         return result
+
+    def __and__(self, other: Any) -> Self:
+        """Return the objects that both querysets have; see ``|``."""
+        if not self.query.is_sliced and self._is_combined_by_pk(other):
+            return self._combined(other, models.Q(pk__in=self) & models.Q(pk__in=other))
+        result: Self = super().__and__(other)
+        return result
+
+    def _is_combined_by_pk(self, other: Any) -> bool:
+        """Return whether the objects of each queryset have to be read before they are combined."""
+        if not isinstance(other, QuerySet) or other.model is not self.model:
+            return False
+        asked = replace(self._asked, inside=())
+        plain = asked == replace(other._asked, inside=()) and asked.columns is None and not asked.interpreted
+        special = self._asked != other._asked or self.query.is_sliced or other.query.is_sliced
+        return plain and asked.computation is None and special
+
+    def _combined(self, other: Self, condition: models.Q) -> Self:
+        """Return the objects that match a condition on both querysets, in the order of ``other``, or else of this one.
+
+        The keys of both are read first: 1,000 of each, or as many as ``allow_in_memory()`` allows for all. More raise
+        ``TooManyMatches``.
+        """
+        ordered = [each.query.order_by for each in (other, self) if not each.query.is_sliced]
+        clone = self._asking(replace(self._asked, inside=()))
+        clone.query.where = WhereNode()
+        clone.query.clear_limits()
+        clone.query.order_by = next(filter(None, ordered), ())
+        return clone.filter(condition)
 
     def distinct(self, *field_names: object) -> Self:
         """Return the same objects, which are distinct already; for ``values()`` each row once, with

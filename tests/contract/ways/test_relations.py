@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.db.models import Q
 
+from dynamo_single.exceptions import TooManyMatches
 from tests.contract.ways.asking import mem
 from tests.contract.ways.month import days, some
 from tests.contract.ways.shop import Shop
@@ -81,3 +83,35 @@ def key(queryset: Any) -> list[Any]:
     if "Line" in queryset.model.__name__:
         return sorted({(each.order_id, each.number) for each in queryset})
     return some(queryset)
+
+
+def rome(shop: Shop) -> Any:
+    return mem(shop.all(shop.Order)).filter(customer__city="Rome")
+
+
+def several(shop: Shop) -> Any:
+    return mem(shop.all(shop.Order)).filter(lines__qty__gt=4)
+
+
+#: Querysets with conditions on related objects, and slices, combined.
+COMBINED: dict[str, Callable[[Shop], Any]] = {
+    "or": lambda shop: (rome(shop) | several(shop)).distinct(),
+    "or an own attribute": lambda shop: rome(shop) | mem(shop.all(shop.Order)).filter(status="paid"),
+    "and": lambda shop: (several(shop) & rome(shop)).distinct(),
+    "or, then a condition": lambda shop: (rome(shop) | several(shop)).filter(status="open").distinct(),
+    "or a slice": lambda shop: rome(shop) | mem(shop.all(shop.Order)).order_by("-placed")[:1],
+    "or nothing": lambda shop: rome(shop) | mem(shop.all(shop.Order)).none(),
+}
+
+
+@pytest.mark.parametrize("name", COMBINED)
+def test_combined_querysets_have_djangos_objects(shops: tuple[Shop, Shop], name: str) -> None:
+    ours, theirs = shops
+    assert key(COMBINED[name](ours)) == key(COMBINED[name](theirs))
+
+
+def test_combined_querysets_are_bounded(shops: tuple[Shop, Shop]) -> None:
+    ours, _ = shops
+    held = ours.Order.objects.allow_in_memory(2)
+    with pytest.raises(TooManyMatches):
+        list(held.filter(customer__is_vip=True) | held.filter(status="open"))
