@@ -16,7 +16,7 @@ SAVES = "Decision 6: `save()` does not change a primary key"
 DELETED = "Decision 6: A deleted object stays deleted."
 SESSIONS = "Decision 47: Sessions are no model."
 CACHE = "Decision 15: The cache"
-COMPUTED = "Decision 70: Permissions and groups"
+COMPUTED = "Decision 70: Permissions"
 REFERENCES = "Decision 24: References are not checked by DynamoDB."
 MESSAGES = "Decision 43: Errors have texts of their own."
 
