@@ -171,8 +171,8 @@ def classes() -> list[type]:
         for package in PACKAGES
         for path in sorted((ROOT / package).rglob("*.py"))
         # One project has one set of the models of ``accounts``. A project installs the apps of ``celery``,
-        # ``rest_framework`` and ``tasks``, and the packages of ``observability``.
-        if not {"commands", "ready", "celery", "observability", "rest_framework", "tasks"} & {*path.parts}
+        # ``rest_framework`` and ``tasks``, and the packages of ``ninja`` and ``observability``.
+        if not {"commands", "ready", "celery", "ninja", "observability", "rest_framework", "tasks"} & {*path.parts}
     ]
     return [
         each

@@ -21,7 +21,7 @@ PLACES = {
 #: The folders that only a command names.
 OF_COMMANDS = {"inspection", "sql_import"}
 #: Folders that a project names in its settings or its own code.
-CHOSEN = {"accounts", "celery", "hypothesis", "model_bakery", "observability", "rest_framework", "tasks"}
+CHOSEN = {"accounts", "celery", "hypothesis", "model_bakery", "ninja", "observability", "rest_framework", "tasks"}
 #: Folders that are above the core, or in ``contrib`` themselves.
 OTHERS = ("contrib/", "management/commands/")
 
