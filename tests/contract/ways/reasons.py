@@ -23,7 +23,7 @@ GUARD = "A guard of a lower layer: querysets refuse it before, or never ask for 
 OWN = "A method or an option of ours, which Django does not have: nothing is to be compared."
 MIGRATE = "The way out is a command, which tests of migrations run."
 KEPT = "The way out is to leave the value as it is."
-SETS = "SQLite refuses it too, or compares rows; tests of set operations provoke it."
+SETS = "SQL compares or aggregates rows where this app has objects; tests of their own provoke it."
 ELSE = "It takes a generic relation, or a model in an SQL database; the way out is another query."
 OUTER = "It has no row without an outer queryset; tests of subqueries provoke it."
 MANY = "It takes more objects than a test of a way out writes; tests of its own limit reach it."
@@ -133,6 +133,7 @@ REASONS: dict[str, str] = dict(
                 (
                     *(f"orm/query/queryset.py: QuerySet._compared {number}" for number in (1, 2)),
                     "orm/query/queryset.py: QuerySet._check_identity",
+                    "orm/query/interpreted.py: aggregate",
                 ),
             ),
             (
