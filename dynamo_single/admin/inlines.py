@@ -19,6 +19,7 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.http import urlencode
 
 from dynamo_single.admin import trash
+from dynamo_single.admin.autocompletion import AutocompleteMixin
 from dynamo_single.admin.editing.merging import MergingMixin, RowFieldsMixin
 from dynamo_single.admin.editing.saving import FormContextMixin
 from dynamo_single.admin.forms import KeyInlineFormSet
@@ -126,7 +127,7 @@ def _inputs_of(widget: Widget) -> int:
     return sum(map(_inputs_of, widget.widgets)) if isinstance(widget, MultiWidget) else 1
 
 
-class _Children(SecretsMixin, MergingMixin, RowFieldsMixin, ReferencesMixin):
+class _Children(SecretsMixin, MergingMixin, RowFieldsMixin, ReferencesMixin, AutocompleteMixin):
     """The common base of both kinds of inlines."""
 
     formset = KeyInlineFormSet

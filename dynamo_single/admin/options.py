@@ -21,6 +21,7 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 
 from dynamo_single.admin import trash, trash_page, types
+from dynamo_single.admin.autocompletion import AutocompleteMixin
 from dynamo_single.admin.batch_actions.actions import BatchActionsMixin, batched_action
 from dynamo_single.admin.batch_actions.deletion_log import log_deletions
 from dynamo_single.admin.editing import saving
@@ -30,7 +31,7 @@ from dynamo_single.admin.errors import REFUSALS, user_message, with_error_page
 from dynamo_single.admin.forms import PermissionsFilter, ShowsBinary, in_lists_order, with_members
 from dynamo_single.admin.history import LoggedModelAdmin
 from dynamo_single.admin.inlines import InlinesMixin, children_of
-from dynamo_single.admin.lists import in_memory, search, unsupported_page
+from dynamo_single.admin.lists import downloads, in_memory, search, unsupported_page
 from dynamo_single.admin.lists.changelist import KeyChangeList
 from dynamo_single.admin.lists.filters import shows_trash
 from dynamo_single.admin.lists.stepwise import KeyPaginator
@@ -73,19 +74,22 @@ class DynamoModelAdmin(
     InlinesMixin,
     RowFieldsMixin,
     ReferencesMixin,
+    AutocompleteMixin,
     _Base[M],
 ):
     """The admin of a model that is stored in DynamoDB, with the options of Django's ``ModelAdmin``.
 
-    Without ``ordering``, a list has the order of the key that serves it. Up to ``list_max_in_memory`` rows are read for
-    features that no key supports: any order, ``search_fields`` as in Django, filters, facets and dates. A page of a
-    larger list shows what keys support. Identifiers and automatic timestamps are shown, and the attributes of the
-    primary key can only be set when an object is added.
+    Without ``ordering``, a list has the order of the key that serves it. Up to ``list_max_in_memory`` rows, and
+    ``list_max_bytes``, are read for features that no key supports: any order, ``search_fields`` as in Django, filters,
+    facets and dates. A page of a larger list shows what keys support. Identifiers and automatic timestamps are shown,
+    and the attributes of the primary key can only be set when an object is added.
     """
 
     paginator = KeyPaginator
     #: The most rows that a list reads into memory for features that no key supports; ``0`` for none.
     list_max_in_memory = 2000
+    #: The most bytes of these rows together; ``0`` for the default of ``allow_in_memory()``.
+    list_max_bytes = 4 * 1024 * 1024
     #: The most items that a scan of a larger list may read; ``0`` disables scans.
     list_scan_budget = 100_000
     #: The page sizes that users can choose, in addition to ``list_per_page``.
@@ -144,7 +148,7 @@ class DynamoModelAdmin(
             with log_deletions(request, self, "purge" if is_for_good else "delete"):
                 return super().response_action(request, chosen, **_placed(action_location))
         except TooManyMatches:
-            self.message_user(request, unsupported_page.too_many_rows(self), messages.ERROR)
+            self.message_user(request, unsupported_page.too_many_rows(self, request), messages.ERROR)
             return HttpResponseRedirect(request.get_full_path())
         except UnreadableItem:
             raise
@@ -174,11 +178,14 @@ class DynamoModelAdmin(
         return super().get_changelist_formset(request, **{**kwargs, "formset": in_lists_order(given)})
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
-        """Show the list, or a page with the reason if no key supports it."""
+        """Show the list, or a page with the reason if no key supports it. ``?_csv=`` is its rows as a file."""
         if (response := unsupported_page.early_response(self, request)) is not None:
             return response
         in_memory.share_rows(request)
+        is_download = downloads.begin(request)
         try:
+            if is_download:
+                return downloads.response(self, request)
             response = super().changelist_view(request, extra_context)
             unsupported_page.use_list_template(response)
             # A query that the template sends while it is rendered can be rejected too.

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from django.contrib.admin import display
 from django.contrib.admin.checks import ModelAdminChecks
-from django.core.checks import CheckMessage
+from django.core.checks import CheckMessage, Error
 from django.core.exceptions import ObjectDoesNotExist
 from django.http import HttpRequest
 from django.utils.text import capfirst
@@ -22,6 +22,7 @@ from dynamo_single.admin import history, trash
 from dynamo_single.admin.lists.filters import TrashFilter, shows_trash
 from dynamo_single.admin.types import AdminMixin, DynamoModelAdmin
 from dynamo_single.admin.viewing.rules import may_view
+from dynamo_single.orm.schema.references import Children
 from dynamo_single.orm.schema.registry import model_of_type
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write.trash import restorable_dependents
@@ -34,7 +35,14 @@ _TAKEN_WITH = "_dynamo_taken_with"
 
 
 class ListChecks(ModelAdminChecks):
-    """Django's checks of a ``ModelAdmin``, with the check of ``list_display_links`` despite additional columns."""
+    """Django's checks of a ``ModelAdmin``, also of ``Children`` as a column, and despite additional columns."""
+
+    def _check_list_display_item(self, obj: Any, item: object, label: str) -> list[CheckMessage]:
+        if isinstance(item, str) and not hasattr(obj, item) and isinstance(getattr(obj.model, item, None), Children):
+            # Django finds no field of this name, and would call the manager for each row.
+            said = f"The value of '{label}' must not be a many-to-many field or a reverse foreign key."
+            return [Error(said, obj=type(obj), id="admin.E109")]
+        return cast("list[CheckMessage]", cast("Any", super())._check_list_display_item(obj, item, label))
 
     def _check_list_display_links(self, obj: Any) -> list[CheckMessage]:
         links, django = obj.list_display_links, cast("Any", super())

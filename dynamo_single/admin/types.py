@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
         lacking: list[MissingPart]
         unserved: list[Any]
+        request: HttpRequest
 
         def without_search(self) -> Any: ...
 else:

@@ -40,7 +40,7 @@ class PersonAdmin(DynamoModelAdmin):
 
     list_display = ("name", "email", "role", "company")
     list_filter = ("role",)
-    search_fields = ("name",)
+    search_fields = ("name", "email")
     autocomplete_fields = ("company",)
 
 

@@ -16,6 +16,7 @@ from tests.catalog import (  # noqa: F401 - their models belong to this app
     seats,
     servers,
     service,
+    shops,
     stocks,
     studios,
     tenants,

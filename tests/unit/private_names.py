@@ -190,9 +190,16 @@ DJANGO = {
     "ModelAdminChecks._check_list_display_links": (
         "django.contrib.admin.checks.ModelAdminChecks._check_list_display_links(self, obj)"
     ),
+    "ModelAdminChecks._check_list_display_item": (
+        "django.contrib.admin.checks.ModelAdminChecks._check_list_display_item(self, obj, item, label)"
+    ),
     "ModelAdminChecks._check_list_display_links_item": (
         "django.contrib.admin.checks.ModelAdminChecks._check_list_display_links_item(self, obj, field_name, label)"
     ),
+    "date_format": "django.utils.formats.date_format(value)",
+    "filesizeformat": "django.template.defaultfilters.filesizeformat(bytes_)",
+    "get_text_list": "django.utils.text.get_text_list(list_, last_word)",
+    "results": "django.contrib.admin.templatetags.admin_list.results(cl)",
     "label_for_field": "django.contrib.admin.utils.label_for_field(name, model, model_admin)",
     "model_ngettext": "django.contrib.admin.utils.model_ngettext(opts, number)",
     "quote": "django.contrib.admin.utils.quote(pk)",

@@ -13,18 +13,20 @@ from django.contrib.admin.actions import delete_selected
 from django.http import HttpRequest, HttpResponseRedirect
 from django.utils.translation import gettext as _
 
+from dynamo_single.admin import trash
 from dynamo_single.admin.trash import restore_selected
 from dynamo_single.admin.types import AdminMixin
 from dynamo_single.exceptions import InvalidValue, ItemTooLarge
 from dynamo_single.lazy_modules import LazyModule
 
 if TYPE_CHECKING:
+    from dynamo_single.admin.batch_actions import confirmations, views
     from dynamo_single.admin.batch_actions import jobs as batch_actions_run
-    from dynamo_single.admin.batch_actions import views
 
 else:
     # They have a model, and Django imports this module before models.
     batch_actions_run = LazyModule("dynamo_single.admin.batch_actions.jobs")
+    confirmations = LazyModule("dynamo_single.admin.batch_actions.confirmations")
     views = LazyModule("dynamo_single.admin.batch_actions.views")
 
 #: The most objects of an immediate action, and of a job.
@@ -58,6 +60,16 @@ def batched_action(entry: Any, action: str) -> Any:
     return dataclasses.replace(entry, func=_job_action(function, action))
 
 
+def _with_confirmation(modeladmin: Any, action: str, response: Any) -> Any:
+    """Add the text that confirms a deletion, with the numbers that Django's page has counted."""
+    context = getattr(response, "context_data", None)
+    if context is not None and "model_count" in context:
+        uses_trash = action == "delete" and trash.has_trash(modeladmin.model)
+        what = confirmations.objects_text(dict(context["model_count"]))
+        context["question"] = confirmations.text_for(modeladmin.model, what, uses_trash=uses_trash)
+    return response
+
+
 def _job_action(function: Action, action: str) -> Action:
     @functools.wraps(function)
     def run(modeladmin: Any, request: HttpRequest, queryset: Any) -> Any:
@@ -68,7 +80,7 @@ def _job_action(function: Action, action: str) -> Action:
         chosen = queryset[: MAX_JOB_OBJECTS + 1] if request.POST.get("select_across") == "1" else queryset
         keys = [str(obj.pk) for obj in chosen]
         if len(keys) <= MAX_IMMEDIATE:
-            return function(modeladmin, request, queryset)
+            return _with_confirmation(modeladmin, action, function(modeladmin, request, queryset))
         job = None
         with suppress(InvalidValue, ItemTooLarge):
             if len(keys) <= MAX_JOB_OBJECTS:

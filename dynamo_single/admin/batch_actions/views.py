@@ -13,13 +13,11 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllow
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
-from dynamo_single import clock
 from dynamo_single.admin import trash
-from dynamo_single.admin.batch_actions import jobs
+from dynamo_single.admin.batch_actions import confirmations, jobs
 from dynamo_single.admin.batch_actions.jobs import ACTIONS, DAMAGE_ERRORS, is_allowed
 from dynamo_single.admin.batch_actions.models import MAX_MESSAGES, AdminJob
 from dynamo_single.admin.types import DynamoModelAdmin
@@ -175,10 +173,12 @@ def may_undo(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) 
 
 
 def _undo(site: AdminSite, request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> HttpResponseBase:
-    """Create the job that restores the objects of a job; its page asks before it begins."""
+    """Create the job that restores the objects of a job, and run its first batches: the button confirms it."""
     if not may_undo(request, modeladmin, job):
         raise PermissionDenied
-    return HttpResponseRedirect(url_of(site, jobs.create_job(request, modeladmin, "restore", job.keys)))
+    undoing = jobs.create_job(request, modeladmin, "restore", job.keys)
+    jobs.run_batches(request, modeladmin, undoing)
+    return HttpResponseRedirect(f"{url_of(site, undoing)}#go-on")
 
 
 def _seen_failures(site: AdminSite, request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> list[Any]:
@@ -197,16 +197,15 @@ def _failures(site: AdminSite, request: HttpRequest, modeladmin: DynamoModelAdmi
     return HttpResponse(text, content_type="text/csv; charset=utf-8", headers={"Content-Disposition": disposition})
 
 
-def _effect(modeladmin: DynamoModelAdmin, job: AdminJob) -> dict[str, object]:
-    """Return the effect of a job for the question before it begins, and the day until which the trash keeps objects."""
-    model: Any = modeladmin.model
-    uses_trash = job.action == "delete" and trash.has_trash(model)
-    after = model._options.purge_after if uses_trash else None
-    return {
-        "effect": "restore" if job.action == "restore" else "trash" if uses_trash else "gone",
-        "items": model_ngettext(modeladmin.opts, job.total),
-        "until": None if after is None else timezone.localdate(clock.now() + after),
-    }
+def _confirmation(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> dict[str, object]:
+    """Return the text that confirms a job before it begins. Sends the requests of ``confirmations.job_text()``."""
+    if job.is_done or job.position:
+        return {}
+    if job.action == "restore":
+        return {"items": model_ngettext(modeladmin.opts, job.total)}
+    uses_trash = job.action == "delete" and trash.has_trash(modeladmin.model)
+    what = confirmations.job_text(request, modeladmin, job)
+    return {"question": confirmations.text_for(modeladmin.model, what, uses_trash=uses_trash)}
 
 
 def _page(site: AdminSite, request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> HttpResponseBase:
@@ -218,7 +217,7 @@ def _page(site: AdminSite, request: HttpRequest, modeladmin: DynamoModelAdmin, j
         "opts": modeladmin.opts,
         "failures": failures,
         "unlisted": job.failed - len(job.failures) if failures else 0,
-        **_effect(modeladmin, job),
+        **_confirmation(request, modeladmin, job),
         "may_undo": may_undo(request, modeladmin, job),
         "told": MAX_MESSAGES,
     }

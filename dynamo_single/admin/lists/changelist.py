@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from dynamo_single.admin import secrets
 from dynamo_single.admin.errors import is_developer
-from dynamo_single.admin.lists import in_memory, key_advice, related, search, stepwise, tenants
+from dynamo_single.admin.lists import downloads, in_memory, key_advice, related, search, stepwise, tenants
 from dynamo_single.admin.lists.filters import bounded_filters, facet_counter, is_unread, row_lookup
 from dynamo_single.admin.lists.scanning import ORDER_VAR, ScanningChangeList
 from dynamo_single.admin.references import is_exact, is_served_by_keys
@@ -62,7 +62,7 @@ class KeyChangeList(ScanningChangeList):
         in_memory.ensure_shared_rows(request)
         with measure_requests() as self.costs:
             super().__init__(*args, **kwargs)
-            if not _is_action(request):
+            if not _is_action(request) and not downloads.is_download(request):
                 self._ask_filters(request)
         self._describe(request)
         hide_in_list(self, request)
@@ -175,6 +175,16 @@ class KeyChangeList(ScanningChangeList):
         """Whether the page leaves something out because of the number of rows; otherwise no key lists them all."""
         return not self.is_counted or in_memory.is_disabled(self.request) or in_memory.is_exceeded(self.request)
 
+    @property
+    def is_heavy(self) -> bool:
+        """Whether the page leaves something out because of the bytes of the rows."""
+        return self.is_too_large and in_memory.is_heavy(self.request)
+
+    @property
+    def max_bytes(self) -> int:
+        """The most bytes that the list may keep in memory."""
+        return in_memory.max_bytes_of(self.model_admin)
+
     def _leave_out(self, what: Any, asked: Any = None, *, is_counted: bool = False) -> None:
         if str(what) not in self.left_out:
             self.lacking.append(MissingPart(str(what), asked, is_counted))
@@ -190,6 +200,8 @@ class KeyChangeList(ScanningChangeList):
         admin: Any = self.model_admin
         offered = {str(size): size for size in admin.list_page_sizes}
         self.list_per_page = offered.get(request.GET.get(SIZE_VAR, ""), self.list_per_page)
+        if downloads.is_download(request):
+            self.list_per_page = in_memory.limit_of(admin) or self.list_per_page
         if _is_action(request):
             # An action has its own queryset, and returns a redirect or a page without this list.
             self.result_list: Any = []
@@ -223,11 +235,11 @@ class KeyChangeList(ScanningChangeList):
     def _read_by_keys(self, request: HttpRequest) -> None:
         """Read a page of a large list, or the first step of a scan if keys do not support it or find a row."""
         held = in_memory.disable(request), self.queryset, self.root_queryset
-        self.is_complete = not self.query
+        self.is_complete = not self.query or not self.search_fields
         try:
             self.root_queryset = self.model_admin.get_queryset(request)
             self.queryset = self.get_queryset(request)
-            if self.query:
+            if not self.is_complete:
                 self._explain_search(request)
             is_served = self._keep_order_of_key()
         except NotSupported:  # a comparison that only Python supports
@@ -236,7 +248,7 @@ class KeyChangeList(ScanningChangeList):
             is_served = False
         if is_served or self._cursor is not None:
             self._read(request)
-            if self.result_list or not self.query or self._cursor is not None or not self.scan_budget:
+            if self.result_list or self.is_complete or self._cursor is not None or not self.scan_budget:
                 return
         if not self.scan_budget:
             raise in_memory.ListTooLarge(self)
@@ -319,6 +331,14 @@ class KeyChangeList(ScanningChangeList):
         self.result_list = list(page)
         self.result_count = len(self.result_list)
         self.next_cursor, self.previous_cursor = page.next_cursor, page.previous_cursor
+
+    @property
+    def csv_link(self) -> str | None:
+        """The address of all rows as a file, if their number is known and within the bound of the list."""
+        is_offered = self.is_counted and not self.is_popup and self.result_count
+        if not is_offered or self.result_count > (in_memory.limit_of(self.model_admin) or self.list_per_page):
+            return None
+        return self.get_query_string({downloads.CSV_VAR: "", "p": None, SIZE_VAR: None, "all": None})
 
     @property
     def next_link(self) -> str | None:

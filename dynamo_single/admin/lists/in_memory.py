@@ -15,6 +15,7 @@ from dynamo_single.admin.types import DynamoModelAdmin
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.plan.advice import propose_key, query_text
 from dynamo_single.orm.plan.constraints import constraints_of
+from dynamo_single.orm.plan.plan import DEFAULT_BYTES
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import objects
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 #: The most rows that are counted for a list without a bound in memory.
 _MAX_COUNTED = 2000
 _NAME = "_dynamo_single_held"
+#: The mark of a request whose rows in memory have exceeded the bytes.
+_HEAVY = "_dynamo_single_heavy"
 
 
 class ListTooLarge(NotSupported):
@@ -41,6 +44,11 @@ class ListTooLarge(NotSupported):
 def limit_of(model_admin: Any) -> int:
     """Return how many rows a list may keep in memory; 0 for none."""
     return int(getattr(model_admin, "list_max_in_memory", None) or 0)
+
+
+def max_bytes_of(model_admin: Any) -> int:
+    """Return how many bytes a list may keep in memory, by default as many as ``allow_in_memory()`` allows."""
+    return int(getattr(model_admin, "list_max_bytes", None) or DEFAULT_BYTES)
 
 
 def share_rows(request: HttpRequest) -> None:
@@ -62,7 +70,7 @@ def with_cache(request: object, model_admin: Any, queryset: Any) -> Any:
         queryset = queryset.all()  # a project's own get_queryset() may return a manager
     if cached_lists is None or not limit:
         return queryset
-    mine = cached_lists.setdefault(model_admin.opts.label_lower, CachedLists(limit))
+    mine = cached_lists.setdefault(model_admin.opts.label_lower, CachedLists(limit, max_bytes_of(model_admin)))
     asked = queryset._asked
     if asked.in_memory is not None:
         mine.limit = min(limit, asked.in_memory)
@@ -119,13 +127,17 @@ def count_rows(model_admin: Any, queryset: Any) -> int:
     """Return the number of rows, from memory or by one Query; raise ``TooManyMatches`` above the bound."""
     if cache_of(queryset) is None:
         queryset = queryset._asking(
-            replace(queryset._asked, cached_lists=CachedLists(limit_of(model_admin) or _MAX_COUNTED))
+            replace(
+                queryset._asked,
+                cached_lists=CachedLists(limit_of(model_admin) or _MAX_COUNTED, max_bytes_of(model_admin)),
+            )
         )
     return int(queryset.count())
 
 
 def disable(request: HttpRequest) -> object:
     """Stop sharing rows for the rest of this request; return what ``enable()`` accepts to share them again."""
+    request.__dict__[_HEAVY] = is_heavy(request)
     shared = request.__dict__.get(_NAME)
     request.__dict__[_NAME] = None
     return shared
@@ -152,6 +164,12 @@ def is_exceeded(request: HttpRequest) -> bool:
     return any(cached_lists.is_exceeded for cached_lists in (request.__dict__.get(_NAME) or {}).values())
 
 
+def is_heavy(request: HttpRequest) -> bool:
+    """Return whether the rows of any queryset of the request have more bytes than a list may keep in memory."""
+    shared = request.__dict__.get(_NAME) or {}
+    return bool(request.__dict__.get(_HEAVY)) or any(cached_lists.is_heavy for cached_lists in shared.values())
+
+
 def cached_row_count(request: HttpRequest) -> int | None:
     """Return how many rows the page used from memory; ``None`` if keys supported all queries."""
     found = [cached_lists for cached_lists in (request.__dict__.get(_NAME) or {}).values() if cached_lists.is_used]
@@ -162,9 +180,9 @@ def missing_key(queryset: QuerySet[DynamoModel]) -> str:
     """Return why no key alone supports a queryset, the key that would, and what the existing keys would filter."""
     try:
         state = state_of(queryset)
-    except NotSupported as error:  # a comparison that only Python supports; the message contains the alternative
+        query = state.query()
+    except NotSupported as error:  # a comparison or an order that only Python supports; the message has the alternative
         return str(error)
-    query = state.query()
     constraints = constraints_of(query.where, query.layout)
     proposal = propose_key(query, constraints) if constraints is not None else None
     advice = f"\nA key that supports it, for {state.layout.label}.Keys:\n  {proposal}" if proposal else ""

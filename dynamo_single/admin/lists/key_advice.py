@@ -22,11 +22,13 @@ from dynamo_single.orm.results import objects
 def advice(changelist: KeyChangeList) -> list[tuple[str, str]]:
     """Return what a page leaves out and how a developer can fix it; does not use the rows that are held in memory."""
     rows = in_memory.without_cache(changelist.without_search()).order_by()
-    limit = in_memory.limit_of(changelist.model_admin)
+    limit = f"list_max_in_memory ({in_memory.limit_of(changelist.model_admin)})"
+    if in_memory.is_heavy(changelist.request):
+        limit = f"list_max_bytes ({in_memory.max_bytes_of(changelist.model_admin)})"
     found = []
     for each in (*changelist.lacking, *_unsupported_search(changelist, rows), *_unsupported_columns(changelist)):
         counted = (
-            f"It is worked out of all rows, which no key does: raise list_max_in_memory ({limit}), or leave it out."
+            f"It is worked out of all rows, which no key does: raise {limit}, or leave it out."
             if each.is_counted
             else ""
         )

@@ -12,6 +12,7 @@ from django.contrib.admin.views.main import ERROR_FLAG
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
+from django.template.defaultfilters import filesizeformat
 from django.template.response import TemplateResponse
 from django.utils.html import format_html
 from django.utils.http import urlencode
@@ -40,8 +41,13 @@ def use_list_template(response: HttpResponseBase) -> None:
         response.template_name = [_NOTED if name == _STOCK else name for name in names]
 
 
-def too_many_rows(model_admin: DynamoModelAdmin) -> str:
-    """Return the message that there are more rows than a list reads."""
+def too_many_rows(model_admin: DynamoModelAdmin, request: HttpRequest) -> str:
+    """Return the message that there are more rows than a list reads, or more bytes."""
+    if in_memory.is_heavy(request):
+        return _("The %(name)s are larger than %(size)s together, which is too much to search in one step.") % {
+            "name": model_admin.opts.verbose_name_plural,
+            "size": filesizeformat(in_memory.max_bytes_of(model_admin)),
+        }
     return _("There are more than %(limit)d %(name)s, which is too many to search in one step.") % {
         "limit": in_memory.limit_of(model_admin),
         "name": model_admin.opts.verbose_name_plural,
@@ -138,9 +144,8 @@ def explanation(error: Exception) -> str:
 def _reason(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exception) -> str:
     name = {"name": model_admin.opts.verbose_name_plural}
     if isinstance(error, in_memory.ListTooLarge | TooManyMatches | TooManyReads):
-        return (
-            f"{too_many_rows(model_admin)} {_('What you asked for can only be found by looking through all of them.')}"
-        )
+        needed = _("What you asked for can only be found by looking through all of them.")
+        return f"{too_many_rows(model_admin, request)} {needed}"
     if isinstance(error, KeyNotFilled):
         return _("The list of %(name)s is being rebuilt. Try again later.") % name
     if isinstance(error, NoAccessPattern) and not request.GET:

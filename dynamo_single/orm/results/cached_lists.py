@@ -44,13 +44,15 @@ class CachedLists:
 
     The items of one range have at most ``most_bytes`` bytes together.
 
-    ``is_exceeded`` is set after ``TooManyMatches`` reported that there are more, which are not read again.
+    ``is_exceeded`` is set after ``TooManyMatches`` reported that there are more, which are not read again, and
+    ``is_heavy`` if there are too many bytes.
     """
 
     def __init__(self, limit: int, most_bytes: int = DEFAULT_BYTES) -> None:
         self.limit = limit
         self.most_bytes = most_bytes
         self.is_exceeded = False
+        self.is_heavy = False
         self._read: dict[ReadRange, list[NewItem] | None] = {}
 
     @property
@@ -83,7 +85,8 @@ class CachedLists:
     async def _items(self, table: Table, reach: Plan) -> list[NewItem]:
         key = reach.index, reach.conditions, reach.consistent
         if key not in self._read:
-            self._read[key] = await _read_range(table, reach, self.limit, self.most_bytes)
+            self._read[key], is_heavy = await _read_range(table, reach, self.limit, self.most_bytes)
+            self.is_heavy |= is_heavy
         known = self._read[key]
         if known is None:
             self.is_exceeded = True
@@ -97,8 +100,8 @@ class CachedLists:
         return known
 
 
-async def _read_range(table: Table, reach: Plan, limit: int, most_bytes: int) -> list[NewItem] | None:
-    """Return the items of a range, each once; ``None`` if there are more than the limits allow."""
+async def _read_range(table: Table, reach: Plan, limit: int, most_bytes: int) -> tuple[list[NewItem] | None, bool]:
+    """Return the items of a range, each once; ``None`` for more than the limits allow, and whether of bytes."""
     found: dict[ItemKey, NewItem] = {}
     size, stop = 0, None if reach.kind == "union" else limit + 1
     async with aclosing(execute.pages(table, reach, stop=stop)) as pages:
@@ -107,8 +110,8 @@ async def _read_range(table: Table, reach: Plan, limit: int, most_bytes: int) ->
                 found.setdefault(key_of(item), item)
             size += sum(map(item_size, page))
             if len(found) > limit or size > most_bytes:
-                return None
-    return list(found.values())
+                return None, size > most_bytes
+    return list(found.values()), False
 
 
 def is_exact(plan: Plan) -> bool:

@@ -60,19 +60,26 @@ class Operation(Struct, frozen=True):
     protects: Callable[[Any], bool] | None = None
 
     async def below(
-        self, roots: Sequence[DynamoModel], *, again: bool = False, block: Block | None = None
+        self,
+        roots: Sequence[DynamoModel],
+        *,
+        again: bool = False,
+        block: Block | None = None,
+        most: int | None = None,
     ) -> list[DynamoModel]:
         """Return all objects that follow some others, parents before their children, each once.
 
         One Query reads the kinds of children that are adjacent in a partition, and a separate Query each other kind,
         for a hundred parents at a time. ``again`` as in ``ReferrerQuery.belonging()``. All objects stay in memory. If a
-        ``block`` has to write all of them, more than it has room for are not read: raises ``NotSupported``.
+        ``block`` has to write all of them, more than it has room for are not read: raises ``NotSupported``. If there
+        are ``most`` or more, some may be missing.
         """
-        most = None if block is None or block.limit is None else block.limit + 1
+        if block is not None and block.limit is not None:
+            most = block.limit + 1
         seen = {key_of(obj._stored) for obj in roots}
         found: list[Any] = []
         level: list[Any] = [*roots]
-        while level:
+        while level and (most is None or block is not None or len(found) < most):
             following: list[Any] = []
             for model, pks in parents_of(level):
                 queries = [query for children in self.follow(model) for query in self.queries(children)]

@@ -191,7 +191,7 @@ def test_actions_move_to_the_trash_restore_and_delete_for_good(pages: Pages) -> 
     data = {"action": "delete_selected", "_selected_action": pks}
     children = ["Query"]
     page = text_of(pages.post(COMPANY, data, sends=["BatchGetItem", *children, *children]))
-    assert "Move the selected companies to the trash?" in page
+    assert "Move 2 companies to the trash?" in page
     writes = [*(*children, "UpdateItem", *children), *(*children, "UpdateItem", *children), "PutItem", "PutItem"]
     pages.post(COMPANY, {**data, "post": "yes"}, sends=["BatchGetItem", *children, *children, *writes])
     assert Company.deleted_objects.count() == 2

@@ -80,7 +80,7 @@ SENT: dict[str, list[str]] = {
     "dynamodb_patterns_svg": [],
     "dynamodb_health": ["DescribeTable", "DescribeTimeToLive", "GetItem"],
     "dynamodb_log": ["Query"],
-    "dynamodb_job": READ,
+    "dynamodb_job": [*READ, "GetItem", "Query"],
     "dynamodb_jobs": ["Query"],
     "auth_user_password_change": READ,
 }

@@ -295,6 +295,43 @@ def test_a_large_list_in_the_order_of_its_admin(large: Pages, monkeypatch: pytes
     assert "its default order" in text_of(response)
 
 
+@pytest.fixture
+def heavy(lists: Pages, monkeypatch: pytest.MonkeyPatch) -> Pages:
+    """The same, where the rows have more bytes than a page holds."""
+    monkeypatch.setattr(DynamoModelAdmin, "list_max_bytes", 500)
+    return lists
+
+
+def test_bytes_bound_list_like_rows(heavy: Pages) -> None:
+    """The page has the order of its key, names what is left out, and the option that would allow it."""
+    response = heavy.get(f"{COMPANY}?o=2&_facets=True")
+    assert shown(response) == ["Bolt", "Zeta Works", "acme of zetaland"]
+    said = text_of(response)
+    assert "The companies are larger than 500 bytes together, so this page is shown without" in said
+    assert "the dates, the numbers next to the filters" in said
+    assert "raise list_max_bytes (500)" in missing_keys(response)["the dates"]
+    assert "by_stock = models.IndexKey" in missing_keys(response)["the order by ticker"]
+
+
+def test_search_of_heavy_list_scans(heavy: Pages) -> None:
+    """As one of too many rows does."""
+    assert "Searched 3 of up to 100000 items" in text_of(heavy.get(f"{COMPANY}?q=zeta"))
+
+
+def test_action_on_heavy_list_is_refused(heavy: Pages) -> None:
+    """Nothing is deleted of a part of the rows."""
+    data = {"action": "delete_selected", "_selected_action": ["x"], "select_across": "1", "post": "yes"}
+    response = heavy.client.post(f"/admin/{COMPANY}?stock=ZW", data, follow=True)
+    assert "The companies are larger than 500 bytes together" in text_of(response)
+    assert Company.objects.count() == 3
+
+
+def test_bytes_are_bounded_as_in_memory_by_zero(heavy: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By 32 MB, which no list of few rows has."""
+    monkeypatch.setattr(DynamoModelAdmin, "list_max_bytes", 0)
+    assert "are larger than" not in text_of(heavy.get(f"{COMPANY}?o=2"))
+
+
 def missing_keys(response: Any) -> dict[str, str]:
     """What the page does without, and what it says of it to developers."""
     found = re.findall(r"<dt>(.*?)</dt><dd><pre>(.*?)</pre>", response.content.decode(), flags=re.DOTALL)

@@ -65,7 +65,8 @@ def test_many_objects_become_a_job_that_has_done_nothing_yet(pages: Pages, compa
     """Its page asks whether one is sure."""
     path = job_of(pages)
     assert Company.objects.count() == 5
-    assert "Are you sure?" in text_of(pages.get(path, sends=["GetItem"]))
+    page = pages.get(path, sends=["GetItem", "BatchGetItem", *["Query"] * 5])
+    assert "Move 5 companies and 1 person to the trash?" in text_of(page)
 
 
 def test_few_objects_are_asked_for_as_ever(pages: Pages, companies: list[Any]) -> None:

@@ -54,6 +54,33 @@ def test_a_key_that_nothing_has_is_the_fields_error(catalog: Pages, key: str) ->
     assert not Employee.objects.filter(employee_id="e1").exists()
 
 
+def test_reference_has_search_by_default(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a key finds its objects by the beginning of a text; the page does not read them."""
+    company = Company.objects.create(name="Acme")
+    monkeypatch.delattr(type(admin.site.get_model_admin(Office)), "autocomplete_fields")
+    page = pages.get("directory/office/add/", sends=[]).content.decode()
+    assert re.search(r'<select name="company"[^>]* class="admin-autocomplete"', page)
+    found = pages.get("autocomplete/?app_label=directory&model_name=office&field_name=company&term=Ac").json()
+    assert found["results"] == [{"id": company.pk, "text": "Acme"}]
+
+
+@pytest.mark.parametrize("fields", [("=name",), ("stock",), ()])
+def test_reference_without_key_for_search_has_select(
+    pages: Pages, monkeypatch: pytest.MonkeyPatch, fields: tuple[str, ...]
+) -> None:
+    """A search by a complete text, or by no key, would not find an object while a user types."""
+    monkeypatch.delattr(type(admin.site.get_model_admin(Office)), "autocomplete_fields")
+    monkeypatch.setattr(type(admin.site.get_model_admin(Company)), "search_fields", fields)
+    assert "admin-autocomplete" not in pages.get("directory/office/add/", sends=["Query"]).content.decode()
+
+
+def test_reference_to_hidden_objects_has_no_search(staff: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its address would refuse a user who may not view them."""
+    monkeypatch.delattr(type(admin.site.get_model_admin(Office)), "autocomplete_fields")
+    page = staff("directory.add_office").get("directory/office/add/").content.decode()
+    assert "admin-autocomplete" not in page
+
+
 def test_objects_to_choose_from_come_in_a_keys_order_if_none_has_their_admins(
     pages: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:

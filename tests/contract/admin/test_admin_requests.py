@@ -74,7 +74,7 @@ READ = {
     "dynamodb/item/?pk=nothing": [],
     "dynamodb/health/?check=": ["Scan", "BatchGetItem", "DescribeTable"],
     "dynamodb/health/?check=wrong": [],
-    "dynamodb/jobs/{job}/": ["GetItem"],
+    "dynamodb/jobs/{job}/": ["GetItem", "GetItem", "Query"],
     "dynamodb/jobs/nothing/": ["GetItem"],
 }
 

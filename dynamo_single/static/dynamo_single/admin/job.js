@@ -40,6 +40,11 @@ document.addEventListener("DOMContentLoaded", () => {
     } catch {
       /* The page says what became of it. */
     }
-    window.location.reload();
+    window.location.replace(window.location.pathname + window.location.search);
   });
+
+  /* After "Undo" the job has begun, and goes on. A link from elsewhere begins none. */
+  if (window.location.hash === "#go-on" && form.dataset.running === "yes") {
+    form.requestSubmit();
+  }
 });
