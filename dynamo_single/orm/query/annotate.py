@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from django.db import models
 from django.db.models import Count, F
 from django.utils import timezone
 from msgspec.structs import replace
@@ -226,6 +227,11 @@ def _dates(
     if not isinstance(attribute, kinds):
         takes = " or a ".join(each.__name__ for each in kinds)
         raise InvalidValue(f"{label}.{name} is a {type(attribute).__name__}; this takes a {takes}.")
+    if queryset._asked.interpreted:
+        computed: Any = models.QuerySet
+        if zone is None:
+            return computed.dates(queryset, name, kind, order)
+        return computed.datetimes(queryset, name, kind, order, zone)
     present = queryset.filter(**{f"{field.attname}__isnull": False}).order_by()
     values = Columns((field.attname,), (field.attname,), as_value)
     computation = Computation(dates=Dates(field.attname, kind, zone, order == "DESC"))

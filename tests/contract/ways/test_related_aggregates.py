@@ -53,6 +53,18 @@ QUERIES: dict[str, Callable[[Shop], Any]] = {
     "of all, computed": lambda shop: (
         mem(shop.all(shop.Customer)).annotate(n=Count("orders")).aggregate(most=Max("n"), all=Sum("n"))
     ),
+    "dates": lambda shop: list(
+        mem(shop.all(shop.Customer)).annotate(n=Count("orders")).filter(n__gt=1).dates("created", "day", "DESC")
+    ),
+    "datetimes": lambda shop: list(
+        mem(shop.all(shop.Customer)).annotate(n=Count("orders")).datetimes("created", "hour")
+    ),
+    "keys of groups": lambda shop: sorted(
+        each.pk
+        for each in shop.all(shop.Customer).filter(
+            pk__in=mem(shop.all(shop.Customer)).annotate(n=Count("orders")).filter(n__gt=1).values("pk")
+        )
+    ),
     "number": lambda shop: mem(shop.all(shop.Customer)).annotate(n=Count("orders")).filter(n__gt=0).count(),
 }
 
