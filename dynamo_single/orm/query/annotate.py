@@ -228,10 +228,13 @@ def _dates(
         takes = " or a ".join(each.__name__ for each in kinds)
         raise InvalidValue(f"{label}.{name} is a {type(attribute).__name__}; this takes a {takes}.")
     if queryset._asked.interpreted:
-        computed: Any = models.QuerySet
-        if zone is None:
-            return computed.dates(queryset, name, kind, order)
-        return computed.datetimes(queryset, name, kind, order, zone)
+        plain: Any = models.QuerySet
+        computed: Q = (
+            plain.dates(queryset, name, kind, order)
+            if zone is None
+            else plain.datetimes(queryset, name, kind, order, zone)
+        )
+        return computed
     present = queryset.filter(**{f"{field.attname}__isnull": False}).order_by()
     values = Columns((field.attname,), (field.attname,), as_value)
     computation = Computation(dates=Dates(field.attname, kind, zone, order == "DESC"))

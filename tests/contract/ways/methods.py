@@ -67,13 +67,18 @@ ROWS: dict[str, Row] = {
         theirs=lambda shop: [*shop.all(shop.Tag), *shop.all(shop.Category)],
     ),
     "sliced union": Row(
-        ask=all_of("Customer", lambda queryset: list(queryset.order_by("name")[:1] | queryset.filter(is_vip=True))),
+        ask=all_of(
+            "Customer",
+            lambda queryset: list(
+                queryset.order_by("name").values("name")[:1] | queryset.filter(is_vip=True).values("name")
+            ),
+        ),
         says="[*queryset, *other]",
-        base=lambda shop: shop.all(shop.Customer).order_by("name")[:1],
-        names=lambda shop: {"other": shop.all(shop.Customer).filter(is_vip=True)},
+        base=lambda shop: shop.all(shop.Customer).order_by("name").values("name")[:1],
+        names=lambda shop: {"other": shop.all(shop.Customer).filter(is_vip=True).values("name")},
         theirs=lambda shop: [
-            *shop.all(shop.Customer).order_by("name")[:1],
-            *shop.all(shop.Customer).filter(is_vip=True),
+            *shop.all(shop.Customer).order_by("name").values("name")[:1],
+            *shop.all(shop.Customer).filter(is_vip=True).values("name"),
         ],
     ),
     "union of kinds": Row(
