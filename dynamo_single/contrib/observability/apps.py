@@ -1,4 +1,4 @@
-"""The Django app: connects what is installed."""
+"""The Django app, which connects installed packages."""
 
 from importlib.util import find_spec
 

@@ -9,7 +9,7 @@ from dynamo_single.table.redirects import SentRequest
 
 
 def report(sent: SentRequest) -> None:
-    """Add a breadcrumb; without a Sentry client it is dropped."""
+    """Add a breadcrumb. Without a Sentry client, Sentry discards it."""
     found = describe(sent)
     cost = found.cost
     data = {

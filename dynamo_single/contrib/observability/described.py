@@ -19,7 +19,7 @@ from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.redirects import SentRequest
 
-#: Two forms of a key condition: ``#name = :value``, also with another operator, and ``begins_with(#name, :value)``.
+#: The two kinds of key conditions: ``#name = :value``, also with other operators, and ``begins_with(#name, :value)``.
 _COMPARED: Final = re.compile(r"(#?\w+)(?:, | [=<>]+ | BETWEEN )(:\w+)")
 
 
@@ -27,7 +27,7 @@ class Described(Struct, frozen=True):
     """A request without values.
 
     ``model`` is the label of the model whose keys the request contains, or ``""`` if several models have such keys.
-    ``retries`` counts the further attempts of a successful request.
+    ``retries`` counts the additional attempts of a successful request.
     """
 
     cost: Cost
@@ -38,7 +38,7 @@ class Described(Struct, frozen=True):
 
 
 def describe(sent: SentRequest) -> Described:
-    """Describe a request. Sends nothing."""
+    """Describe a sent request. Do not send another request."""
     params = sent.params
     table, first = _first(params)
     return Described(Cost.of(sent), table, str(params.get("IndexName", "")), _model(table, first), sent.retries)
@@ -61,7 +61,7 @@ def _first(params: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
 
 def _queried(params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the partition key of a Query, and the beginning of its sort keys if there is one."""
+    """Return the partition key of a Query, and the beginning of its sort keys if it has one."""
     found = {}
     for name, value in _COMPARED.findall(params.get("KeyConditionExpression", "")):
         name = params.get("ExpressionAttributeNames", {}).get(name, name)
@@ -102,7 +102,7 @@ class _Key(Struct, frozen=True):
 
 
 def _head(text: str) -> str:
-    """Return the beginning by which keys are found: most templates begin with another word and a separator."""
+    """Return the beginning that identifies keys: most templates begin with a distinct word and a separator."""
     return text.partition(SEPARATOR)[0]
 
 

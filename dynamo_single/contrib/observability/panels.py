@@ -1,4 +1,4 @@
-"""The panel of django-debug-toolbar: requests, what they cost, and which were sent more than once.
+"""The panel of django-debug-toolbar: requests, their costs, and duplicates.
 
 ``DEBUG_TOOLBAR_PANELS = [..., "dynamo_single.contrib.observability.panels.DynamoPanel"]``.
 """
@@ -39,7 +39,7 @@ class DynamoPanel(Panel):  # type: ignore[misc]  # the package has no types
         return ngettext("%(count)s request", "%(count)s requests", count) % {"count": count}
 
     def enable_instrumentation(self) -> None:
-        """Begin to listen."""
+        """Start listening."""
         listen(self._hear)
 
     def disable_instrumentation(self) -> None:

@@ -1,6 +1,6 @@
-"""Spans and metrics by OpenTelemetry's API, which does nothing until the project configures an SDK.
+"""Spans and metrics for OpenTelemetry's API, which discards them until the project configures an SDK.
 
-Names of attributes and metrics are those of the semantic conventions for databases and DynamoDB:
+Attributes and metrics have the names of the semantic conventions for databases and DynamoDB:
 https://opentelemetry.io/docs/specs/semconv/database/dynamodb/
 """
 
@@ -29,9 +29,9 @@ _units = _meter.create_counter(
 
 
 def report(sent: SentRequest) -> None:
-    """Record a span within the current span, and the duration and the units as metrics. No values, no keys.
+    """Record a span within the current span, and the duration and the units as metrics, without keys and values.
 
-    It does nothing until the project has configured a provider of spans or of metrics.
+    Return immediately unless the project has configured a provider of spans or of metrics.
     """
     is_traced, is_measured = _is_provided(trace.get_tracer_provider()), _is_provided(metrics.get_meter_provider())
     if not is_traced and not is_measured:
