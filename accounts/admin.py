@@ -1,4 +1,4 @@
-"""The pages of the users and groups in the admin."""
+"""Users and groups in the admin."""
 
 from django.contrib import admin
 

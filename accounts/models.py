@@ -1,4 +1,4 @@
-"""The users of this project, what they log in with, and their groups."""
+"""The users of this project, their login methods and their groups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dynamo_single.contrib.accounts.ways import Ways
 
 
 class User(base.AbstractUser):
-    """A user, who logs in by e-mail address, by user name or by telephone number."""
+    """A user, who logs in with an e-mail address, a user name or a telephone number."""
 
     logins = models.Children("Login", manager=Ways)
     groups = Groups("Membership")
@@ -21,21 +21,21 @@ class User(base.AbstractUser):
 
 
 class Login(base.AbstractLogin):
-    """One way for a user to log in."""
+    """A login method of a user."""
 
 
 class Identity(base.AbstractIdentity):
-    """An account of another provider, which belongs to one user."""
+    """An external account of a user."""
 
 
 class Group(base.AbstractGroup):
-    """A group of users, who have its permissions."""
+    """A group of users, which have its permissions."""
 
     user_set = Members("Membership")
 
 
 class Membership(base.AbstractMembership):
-    """A user's membership of a group."""
+    """A user's membership in a group."""
 
 
 class LoginFailures(base.AbstractLoginFailures):

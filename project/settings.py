@@ -1,4 +1,4 @@
-"""The demo project's settings; what differs between machines comes from the environment or from ``.env``."""
+"""The demo project's settings. Values that differ between machines come from the environment or from ``.env``."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ if not SECRET_KEY:
     SECRET_KEY = "only-for-development-and-tests-not-a-secret"  # noqa: S105 - said to be none
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=[])
 
-# The table. By default a local engine, on another port than the 8000 of `manage.py runserver`.
+# The table. The default is a local engine; its port differs from port 8000 of `manage.py runserver`.
 _port = env.str("DYNAMO_PORT", "8001")
 if not _port.isdecimal() or not 0 < int(_port) < 65536:
     raise ImproperlyConfigured(f"DYNAMO_PORT must be a port, a number from 1 to 65535, not {_port!r}.")
@@ -31,18 +31,18 @@ DYNAMO_SINGLE = {
     ),
 }
 DATABASES = {"default": {"ENGINE": "dynamo_single.backend"}}
-# `manage.py demo` shows what each page of the admin cost.
+# `manage.py demo` shows the cost of each page of the admin.
 if env.bool("ADMIN_PANEL", False):
     DYNAMO_SINGLE_COSTS = {"ADMIN_PANEL": True}
 
 INSTALLED_APPS = [
-    "dynamo_single.admin.apps.DynamoAdminConfig",  # in the place of django.contrib.admin
+    "dynamo_single.admin.apps.DynamoAdminConfig",  # instead of django.contrib.admin
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "dynamo_single",
-    "project.site",  # before the accounts, whose pages it gives its own frame
+    "project.site",  # before the accounts, whose base template it overrides
     "accounts",
     "dynamo_single.contrib.accounts",
     "project.directory",
@@ -61,9 +61,9 @@ ACCOUNTS = {
 SESSION_ENGINE = "dynamo_single.sessions"
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "account"
-# The demo's mails, with the links that they hold, are printed where the server runs, and shown at /mails/.
+# The server prints the demo's e-mails with their links, and shows them at /mails/.
 email_backend = env.str("EMAIL_BACKEND", "project.site.mails.EmailBackend")
-# MAILERS stands in the place of EMAIL_BACKEND since Django 6.1, which refuses the two together.
+# MAILERS replaces EMAIL_BACKEND since Django 6.1, which rejects the two together.
 if hasattr(mail, "mailers"):
     MAILERS = {"default": {"BACKEND": email_backend}}
 else:

@@ -1,4 +1,4 @@
-"""The demo's addresses: the public site, the admin, and the account pages."""
+"""The demo's URLs: the public site, the admin and the account pages."""
 
 from django.contrib import admin
 from django.urls import include, path

@@ -1,1 +1,1 @@
-"""The demo's chat: servers with many members each, members with a few servers each, and messages in order of time."""
+"""The demo's chat: servers with many members, members with a few servers, and messages in order of time."""

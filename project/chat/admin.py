@@ -9,7 +9,7 @@ from project.chat.models import Member, Message, Profile, Server
 
 
 class MembershipInline(DynamoTabularInline):
-    """The few servers that somebody is on."""
+    """The few servers of a profile."""
 
     model = Member
     fields = ("server", "role")
@@ -19,7 +19,7 @@ class MembershipInline(DynamoTabularInline):
 
 @admin.register(Server)
 class ServerAdmin(DynamoModelAdmin):
-    """Servers, by name; their members have a list of their own, as there may be thousands."""
+    """Servers, by name. Their members have a separate list because a server may have thousands."""
 
     list_display = ("name", "topic", "member_count")
     search_fields = ("name",)
@@ -27,7 +27,7 @@ class ServerAdmin(DynamoModelAdmin):
 
 @admin.register(Profile)
 class ProfileAdmin(DynamoModelAdmin):
-    """Profiles, by name, with the servers that they are on."""
+    """Profiles, by name, with their servers."""
 
     list_display = ("username",)
     search_fields = ("username",)
@@ -36,7 +36,7 @@ class ProfileAdmin(DynamoModelAdmin):
 
 @admin.register(Member)
 class MemberAdmin(DynamoModelAdmin):
-    """Who is on which server, by name."""
+    """Members of all servers, by name."""
 
     list_display = ("username", "server", "role")
     list_filter = ("server", "role")
@@ -45,7 +45,7 @@ class MemberAdmin(DynamoModelAdmin):
 
 @admin.register(Message)
 class MessageAdmin(DynamoModelAdmin):
-    """The messages of all servers, the newest first."""
+    """Messages of all servers, the newest first."""
 
     list_display = ("author", "text", "server", "sent_at")
     ordering = ("-sent_at",)

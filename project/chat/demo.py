@@ -1,4 +1,4 @@
-"""The demo's servers, members and messages, all of them invented; the same each time, but for their times."""
+"""The demo's servers, members and messages, all invented. Only their times differ between runs."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ LINES = (
     "That is a very good question, and I do not know the answer.",
 )
 MESSAGES = {"gaming": 120, "chess": 40, "bread": 25, "bikes": 9, "plants": 3}
-#: Which message is written last: whoever finds it knows that the others are there.
+#: The message that is written last. If it exists, all others exist too.
 LAST = "demo-last"
 
 
 def is_loaded() -> bool:
-    """Whether everything was written: one Query for the last message."""
+    """Return whether all demo data exist: one Query for the last message."""
     return Message.objects.filter(message_id=LAST).exists()
 
 
 def load() -> None:
-    """120 profiles, six servers and 197 messages; what is there already stays."""
+    """Create 120 profiles, six servers and 197 messages; keep existing ones."""
     names = [f"{first}_{second}" for second in SECOND for first in FIRST]
     profiles = [Profile(profile_id=f"demo-{name}", username=name) for name in names]
     Profile.objects.bulk_create(profiles, ignore_conflicts=True)
@@ -52,7 +52,7 @@ def load() -> None:
     for slug, _, _, every in SERVERS:
         _join(slug, profiles[::every])
     messages = [_message(slug, number, names) for slug, count in MESSAGES.items() for number in range(count)]
-    # Their keys have their times, which were others when an earlier run ended here.
+    # Keys contain times, so an interrupted run wrote these messages under other keys.
     there = {message.message_id for slug in MESSAGES for message in Message.objects.filter(server_id=slug)}
     missing = [message for message in messages[:-1] if message.message_id not in there]
     Message.objects.bulk_create(missing, ignore_conflicts=True)

@@ -1,4 +1,4 @@
-"""Profiles and servers, many to many, and the messages that are written on a server."""
+"""Profiles and servers with a many-to-many relation, and the messages of a server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dynamo_single import clock, models
 
 
 class Profile(models.Model):
-    """Somebody on a few servers, under a name that each membership has a copy of."""
+    """A user on a few servers. Each membership has a copy of the name."""
 
     profile_id = models.IdAttribute(prefix="profile")
     username = models.UnicodeAttribute(max_length=80)
@@ -20,7 +20,7 @@ class Profile(models.Model):
 
 
 class Server(models.Model):
-    """What thousands may be on; its members lie in its partition."""
+    """A server, which may have thousands of members. They are stored in its partition."""
 
     server_id = models.IdAttribute(prefix="server")
     name = models.UnicodeAttribute(max_length=80)
@@ -38,7 +38,7 @@ class Server(models.Model):
 
 
 class Member(models.Model):
-    """Somebody on a server, with the member's name, and not the server's."""
+    """A member of a server, with a copy of the member's name but no copy of the server's name."""
 
     server = models.ReferenceAttribute(Server, on_delete=models.CASCADE)
     user = models.ReferenceAttribute(Profile, on_delete=models.CASCADE, related_name="memberships")
@@ -61,12 +61,12 @@ class Member(models.Model):
 
 
 class Message(models.Model):
-    """What somebody with an account wrote on a server; two of one moment keep apart, and in order."""
+    """A message by a user with an account. Messages of the same time are distinct and ordered."""
 
     server = models.ReferenceAttribute(Server, on_delete=models.CASCADE, immutable=True, related_name="messages")
     sent_at = models.TimestampAttribute(default=clock.now, immutable=True, editable=False)
     message_id = models.IdAttribute(kind="ulid")
-    #: As it was when this was written.
+    #: The user name at the time of writing.
     author = models.UnicodeAttribute(max_length=150)
     text = models.UnicodeAttribute(max_length=1000, multiline=True)
 

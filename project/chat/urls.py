@@ -1,4 +1,4 @@
-"""The addresses of the chat."""
+"""The URLs of the chat."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Servers, their members and their chat, each page by cursor."""
+"""Lists of servers, members and messages, paged by cursor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from project.chat.models import Member, Message, Profile, Server
 
 
 class ServerList(CursorListMixin, ListView):  # type: ignore[type-arg]  # not generic at run time
-    """A page of servers by name, with the numbers of their members: one Query."""
+    """A page of servers by name, with the number of members: one Query."""
 
     queryset = Server.objects.order_by("name")
     paginate_by = 12
@@ -25,30 +25,30 @@ class ServerList(CursorListMixin, ListView):  # type: ignore[type-arg]  # not ge
 
 
 class MemberList(CursorListMixin, ListView):  # type: ignore[type-arg]  # not generic at run time
-    """The server by one GetItem, and a page of its members by name: one Query, however many there are."""
+    """A server and a page of its members by name: one GetItem and one Query, however many members there are."""
 
     paginate_by = 48
     template_name = "chat/members.html"
 
     def get_queryset(self) -> QuerySet[Any]:
-        """The server's edges, which have the names."""
+        """Return the server's memberships, which contain the names."""
         self.server = get_object_or_404(Server, pk=self.kwargs["pk"])
         return Member.objects.filter(server=self.server).order_by("username")
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
-        """With the server."""
+        """Add the server."""
         return super().get_context_data(server=self.server, tab="members", **context)
 
 
 class ProfilePage(DetailView):  # type: ignore[type-arg]  # not generic at run time
-    """A profile by one GetItem; its servers, with their names, are one Query and one BatchGetItem."""
+    """A profile with its servers: one GetItem, and one Query and one BatchGetItem for the servers."""
 
     model = Profile
     template_name = "chat/profile.html"
 
 
 class MessageForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """What somebody writes."""
+    """A form for the text of a message."""
 
     class Meta:
         model = Message
@@ -57,18 +57,18 @@ class MessageForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at 
 
 
 class Chat(CursorListMixin, ListView):  # type: ignore[type-arg]  # not generic at run time
-    """The server by one GetItem, and a page of its messages, the newest first: one Query."""
+    """A server and a page of its messages, the newest first: one GetItem and one Query."""
 
     paginate_by = 15
     template_name = "chat/chat.html"
 
     def get_queryset(self) -> QuerySet[Any]:
-        """The server's messages, from the end."""
+        """Return the server's messages, the newest first."""
         self.server = get_object_or_404(Server, pk=self.kwargs["pk"])
         return Message.objects.filter(server=self.server).order_by("-sent_at")
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
-        """With the server, and a form to write."""
+        """Add the server and a form for a new message."""
         return super().get_context_data(server=self.server, tab="chat", form=MessageForm(), **context)
 
 
@@ -80,15 +80,15 @@ class Post(LoginRequiredMixin, CreateView):  # type: ignore[type-arg]  # not gen
     template_name = "chat/post.html"
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
-        """With the server, where the form is shown again."""
+        """Add the server, for a form with errors."""
         return super().get_context_data(server=get_object_or_404(Server, pk=self.kwargs["pk"]), **context)
 
     def form_valid(self, form: Any) -> HttpResponse:
-        """On this server, by whoever is signed in."""
+        """Save the message on this server with the current user as its author."""
         form.instance.server = get_object_or_404(Server, pk=self.kwargs["pk"])
         form.instance.author = self.request.user.get_username()
         return super().form_valid(form)
 
     def get_success_url(self) -> str:
-        """The newest messages."""
+        """Return the URL of the newest messages."""
         return reverse("chat", kwargs=self.kwargs)

@@ -1,6 +1,6 @@
 """The demo's data: companies with people and offices, all of them invented.
 
-The same names come in the same order each time; only identifiers and times differ.
+Names and their order are the same in each run; only identifiers and times differ.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ FIRST_YEAR = 1960
 
 
 def is_loaded() -> bool:
-    """Whether there are companies, live or in the trash: one Query, or two."""
+    """Return whether there are companies, live or in the trash: one Query, or two."""
     return Company.objects.exists() or Company.deleted_objects.exists()
 
 
 def load() -> None:
-    """Create a few dozen of each: one write for every object, as any view would do it."""
+    """Create a few dozen of each, with one write for each object, as a view would do."""
     names = cycle(f"{first} {last}" for last in LAST_NAMES for first in FIRST_NAMES)
     cities = cycle(CITIES)
     for number, name in enumerate(COMPANIES):
@@ -83,5 +83,5 @@ def _ticker(name: str) -> str:
 
 
 def _address(person: str, company: str) -> str:
-    # example.com is reserved for examples: no mail can reach anybody (RFC 2606).
+    # RFC 2606 reserves example.com for examples, so e-mails cannot reach a person.
     return f"{person}@{company}.example.com".lower().replace(" ", "-")

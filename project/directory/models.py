@@ -1,4 +1,4 @@
-"""Companies with their people and offices: one item collection a company."""
+"""Companies with their people and offices: one item collection for each company."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Company(models.TimestampedModel, models.SoftDeleteModel):
 
 
 class Person(models.TimestampedModel, models.SoftDeleteModel):
-    """Somebody who works at a company."""
+    """A person who works at a company."""
 
     company = models.ReferenceAttribute(Company, on_delete=models.CASCADE)
     person_id = models.IdAttribute(prefix="person")
@@ -52,7 +52,7 @@ class Person(models.TimestampedModel, models.SoftDeleteModel):
 
 
 class Opening:
-    """When an office is open on a day of the week."""
+    """The opening hours of an office on a day of the week."""
 
     day = models.UnicodeAttribute(
         choices=[(day, day) for day in ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")]

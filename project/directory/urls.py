@@ -1,4 +1,4 @@
-"""The addresses of companies."""
+"""The URLs of companies."""
 
 from django.urls import path
 

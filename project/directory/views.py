@@ -1,4 +1,4 @@
-"""Companies, page by page, and a company with its people and offices."""
+"""A paged list of companies, and a company with its people and offices."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ class CompanyPage(DetailView):  # type: ignore[type-arg]  # not generic at run t
     template_name = "directory/company.html"
 
     def get_queryset(self) -> QuerySet[Any]:
-        """The company's whole partition."""
+        """Return the company with the items of its partition."""
         return Company.objects.prefetch_related("people", "offices")

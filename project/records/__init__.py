@@ -1,1 +1,1 @@
-"""The demo's books: records of any shape under one identifier, with what an index needs extracted from them."""
+"""The demo's books: records of any shape with one identifier. Index keys contain values extracted from them."""

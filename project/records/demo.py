@@ -1,4 +1,4 @@
-"""The demo's books, all of them invented; the same each time, but for their times."""
+"""The demo's books, all invented. Only their times differ between runs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ PUBLISHERS = ("Example Press", "Sample & Daughters")
 
 
 def is_loaded() -> bool:
-    """Whether everything was written: one read of the last book, which may be in the trash."""
+    """Return whether all demo data exist: one read of the last book, which may be in the trash."""
     return Book.all_objects.filter(pk=_identifier(0)).exists()
 
 
 def load() -> None:
-    """40 books; what is there already stays."""
+    """Create 40 books; keep existing ones."""
     titles = [f"{first} {second}" for second in SECOND for first in FIRST]
     books = [Book(id=_identifier(number), data=_data(number, title)) for number, title in enumerate(titles)]
     Book.objects.bulk_create(books[1:], ignore_conflicts=True)
@@ -37,7 +37,7 @@ def _identifier(number: int) -> str:
 
 
 def _data(number: int, title: str) -> dict[str, Any]:
-    """Not all have the same places: that is what a record is for."""
+    """Return the data of a book. Books have different paths, as records permit."""
     found: dict[str, Any] = {
         "title": title,
         "author": AUTHORS[number % len(AUTHORS)],

@@ -1,4 +1,4 @@
-"""Books, each a map of any shape; its author and its price can be asked for, as they are extracted from it."""
+"""Books, each a map of any shape. Queries can filter by author and price, which are extracted from the map."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dynamo_single import models
 
 
 class Book(models.Record):
-    """A book; whatever is known of it is in ``data``."""
+    """A book, with all its data in ``data``."""
 
     author = models.ExtractedAttribute("data__author__lastname")
     price = models.ExtractedAttribute("data__price", output=models.DecimalAttribute())

@@ -1,4 +1,4 @@
-"""The addresses of books."""
+"""The URLs of books."""
 
 from django.urls import path
 

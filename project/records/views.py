@@ -1,4 +1,4 @@
-"""Books, page by page in three orders, and a book with all that is known of it."""
+"""A paged list of books in three orders, and a book with all its data."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from project.records.models import Book
 
 
 class BookList(CursorListMixin, ListView):  # type: ignore[type-arg]  # not generic at run time
-    """A page of books: one Query, by whichever key the question has."""
+    """A page of books: one Query of the key that supports the filter and order."""
 
     paginate_by = 12
     template_name = "records/books.html"
 
     def get_queryset(self) -> QuerySet[Any]:
-        """An author's books, the cheapest first, or the newest first."""
+        """Return an author's books, the cheapest books first, or the newest books first."""
         if self.request.GET.get("author"):
             return Book.objects.filter(author=self.request.GET["author"])
         if self.request.GET.get("order") == "price":
@@ -34,12 +34,12 @@ class BookPage(DetailView):  # type: ignore[type-arg]  # not generic at run time
     template_name = "records/book.html"
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
-        """With each place of the map and its value."""
+        """Add each path of the map with its value."""
         return super().get_context_data(places=[*_places(self.object.data or {})], **context)
 
 
 def _places(value: Any, *names: str) -> Iterator[tuple[str, object]]:
-    """Each place and its value, maps in the order of their names, which DynamoDB does not keep."""
+    """Yield each path and its value. Sort the names in maps, because DynamoDB does not keep their order."""
     parts: list[tuple[Any, Any]] = []
     if isinstance(value, dict):
         parts = sorted(value.items())

@@ -38,6 +38,6 @@ class EmailAdmin(DynamoModelAdmin):
 
 @admin.register(Beneficiary)
 class BeneficiaryAdmin(DynamoModelAdmin):
-    """Whom users belong to."""
+    """Beneficiaries, to which users belong."""
 
     list_display = ("name", "beneficiary_id")

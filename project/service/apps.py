@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class ServiceConfig(AppConfig):
-    """Users, their e-mail addresses and whom they belong to."""
+    """Users, their e-mail addresses and their beneficiaries."""
 
     name = "project.service"
     verbose_name = "User service"

@@ -1,4 +1,4 @@
-"""The demo's users and e-mail addresses, all of them invented; the same each time, but for their times."""
+"""The demo's users and e-mail addresses, all invented. Only their times differ between runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.core.management import call_command
 from dynamo_single import clock
 from project.service.models import Beneficiary, Email, User
 
-#: How many partitions the lists of users and of addresses are divided into.
+#: The number of shards of the lists of users and of addresses.
 SHARDS = 4
 BENEFICIARIES = {"harbour-library": "Harbour Library", "north-school": "North School", "town-museum": "Town Museum"}
 FIRST_NAMES = (
@@ -18,22 +18,22 @@ FIRST_NAMES = (
     "Mária", "Noël", "Óscar", "Pía", "Renée", "Sørén", "Tomáš", "Zoë",
 )  # fmt: skip
 LAST_NAMES = ("Gómez-Juárez", "Müller", "D'Angelo", "Nováková", "Åkesson", "Şahin", "de la Cruz", "Brontë", "Smith")
-#: Which user is written last: whoever finds it knows that the others are there.
+#: The user that is written last. If it exists, all others exist too.
 LAST = "demo-user-000"
 
 
 def is_loaded() -> bool:
-    """Whether everything was written: one read of the last user."""
+    """Return whether all demo data exist: one read of the last user."""
     return User.objects.filter(pk=LAST).exists()
 
 
 def load() -> None:
-    """180 users, the oldest a few months old, with one or two addresses each; what is there already stays."""
+    """Create 180 users, up to a few months old, with one or two addresses each; keep existing ones."""
     if not User.objects.exists():
         for model in ("service.User", "service.Email"):
             call_command("dynamo_shards", model, SHARDS, first=True, stdout=StringIO())
     pairs = [(first, last) for first in FIRST_NAMES for last in LAST_NAMES]
-    # In an order of which one does not see that: 97 and 180 have no common divisor.
+    # Shuffle the pairs: 97 and 180 have no common divisor, so each pair occurs once.
     names = [pairs[97 * number % len(pairs)] for number in range(len(pairs))]
     Beneficiary.objects.bulk_create(
         [Beneficiary(beneficiary_id=slug, name=name) for slug, name in BENEFICIARIES.items()], ignore_conflicts=True
@@ -57,7 +57,7 @@ def _user(number: int, first: str, last: str) -> User:
 
 
 def _addresses(number: int, user: User) -> list[Email]:
-    # example.org is reserved for examples: no mail can reach anybody (RFC 2606).
+    # RFC 2606 reserves example.org for examples, so e-mails cannot reach a person.
     hosts = ("example.org", "example.net")[: 1 + (number % 3 == 0)]
     name = f"{user.first_name[0]}.{user.user_id}".encode("ascii", "ignore").decode().lower().strip(".")
     return [Email(email=f"{name}@{host}", user_id=user.pk, created=user.created) for host in hosts]

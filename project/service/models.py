@@ -1,4 +1,4 @@
-"""Users and e-mail addresses of a service with many of them: lists are divided into shards, and read side by side."""
+"""Users and e-mail addresses of a large service. Lists are divided into shards, which are read in parallel."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dynamo_single import clock, models
 
 
 class Beneficiary(models.Model):
-    """Whom users belong to."""
+    """An organization to which users belong."""
 
     beneficiary_id = models.SlugAttribute(attr_name="beneficiaryId")
     name = models.UnicodeAttribute(max_length=80)
@@ -22,7 +22,7 @@ class Beneficiary(models.Model):
 
 
 class User(models.Model):
-    """A user of the service, by id, by the time of creation, by beneficiary and by canonical last name."""
+    """A user of the service, with keys by id, time of creation, beneficiary and canonical last name."""
 
     user_id = models.IdAttribute(kind="nanoid", attr_name="userId")
     beneficiary = models.ReferenceAttribute(Beneficiary, on_delete=models.DO_NOTHING, attr_name="beneficiaryId")
@@ -52,7 +52,7 @@ class User(models.Model):
 
 
 class Email(models.Model):
-    """An e-mail address, which one user has; nothing in it ever changes."""
+    """An e-mail address of one user. It never changes."""
 
     email = models.EmailAttribute("e-mail address", immutable=True)
     user = models.ReferenceAttribute(

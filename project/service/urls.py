@@ -1,4 +1,4 @@
-"""The addresses of users."""
+"""The URLs of users."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Users over shards: page by page in three orders, and a user with its e-mail addresses."""
+"""A paged list of users over shards in three orders, and a user with its e-mail addresses."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from project.service.models import Beneficiary, User
 
 
 class UserList(CursorListMixin, ListView):  # type: ignore[type-arg]  # not generic at run time
-    """A page of users, the newest first: a Query for each shard, and one for the names of the beneficiaries."""
+    """A page of users, the newest first: a Query of each shard, and one for the names of the beneficiaries."""
 
     paginate_by = 20
     template_name = "service/users.html"
 
     def get_queryset(self) -> QuerySet[Any]:
-        """All users, or those that the address asks for: each is a question to one key."""
+        """Return all users, or the users that match the URL's parameters. Each query uses one key."""
         asked = self.request.GET
         if asked.get("name"):
             found = User.objects.filter(last_name__istartswith=asked["name"])
@@ -34,7 +34,7 @@ class UserList(CursorListMixin, ListView):  # type: ignore[type-arg]  # not gene
         return User.objects.order_by("-created")
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
-        """With the beneficiaries, and yesterday, which the links of the next pages have to keep."""
+        """Add the beneficiaries and yesterday's time, which the links to the next pages must keep."""
         beneficiaries = {each.pk: each for each in Beneficiary.objects.all()}
         context = super().get_context_data(**context)
         for user in context["object_list"]:
@@ -45,7 +45,7 @@ class UserList(CursorListMixin, ListView):  # type: ignore[type-arg]  # not gene
 
 
 class UserPage(DetailView):  # type: ignore[type-arg]  # not generic at run time
-    """A user by id: one request to the shards that it can be in; its addresses are one Query."""
+    """A user by id: one request to its possible shards, and one Query for its addresses."""
 
     queryset = User.objects.select_related("beneficiary")
     template_name = "service/user.html"

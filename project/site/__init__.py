@@ -1,1 +1,1 @@
-"""The demo's public site: what its pages share, the front page, and the commands that start and fill the demo."""
+"""The demo's public site: shared templates, the front page, and the commands that start the demo and load its data."""

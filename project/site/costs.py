@@ -1,4 +1,4 @@
-"""What a page cost, for its foot: ``{{ request.costs }}``. Whatever a page sends after its foot is not in it."""
+"""The costs of a page for its footer: ``{{ request.costs }}``. Requests sent after the footer are not included."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dynamo_single.costs import measure_requests
 
 
 def page_costs(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """Middleware that counts the requests of each page as they are sent."""
+    """Return middleware that counts the requests of each page as they are sent."""
 
     def measured(request: HttpRequest) -> HttpResponse:
         with measure_requests() as costs:

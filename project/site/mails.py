@@ -1,4 +1,4 @@
-"""The demo's e-mails and texts: printed where the server runs, and kept for a page of the demo."""
+"""The demo's e-mails and SMS messages. The server prints them and keeps them for a page of the demo."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dynamo_single.clock import now
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """An e-mail, or a text to a telephone, which has no subject."""
+    """An e-mail, or an SMS message, which has no subject."""
 
     at: datetime
     to: str
@@ -28,34 +28,34 @@ class Sent:
     body: str
 
 
-#: The last ones that this process has sent; a restart of the server clears them.
+#: The last messages that this process sent. A restart of the server clears them.
 outbox: deque[Sent] = deque(maxlen=50)
 
 
 class EmailBackend(ConsoleBackend):
-    """Print e-mails as Django's console backend does, and keep the last 50 of them."""
+    """Print e-mails like Django's console backend, and keep the last 50."""
 
     def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
-        """Return how many e-mails were printed."""
+        """Return the number of printed e-mails."""
         for message in email_messages:
             outbox.append(Sent(now(), ", ".join(message.to), str(message.subject), str(message.body)))
         return super().send_messages(email_messages) or 0
 
 
 def show(number: str, text: str) -> None:
-    """Print and keep a text instead of sending it."""
+    """Print and keep an SMS message instead of sending it."""
     outbox.append(Sent(now(), number, "", text))
     sys.stdout.write(f"\nText to {number}: {text}\n")
     sys.stdout.flush()
 
 
 class MailsPage(TemplateView):
-    """The last e-mails and texts, with their links. Send no request; respond with 404 unless ``DEBUG`` is set."""
+    """The last e-mails and SMS messages, with their links. Sends no requests. Returns 404 unless ``DEBUG`` is set."""
 
     template_name = "site/mails.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Add what was sent, the newest first."""
+        """Add the messages, the newest first."""
         if not settings.DEBUG:
             raise Http404("The e-mails of the demo contain links to accounts, so this page exists only with DEBUG.")
         return super().get_context_data(**kwargs, sent=list(reversed(outbox)))

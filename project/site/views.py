@@ -4,6 +4,6 @@ from django.views.generic import TemplateView
 
 
 class FrontPage(TemplateView):
-    """What the demo shows; sends nothing to somebody who is not signed in."""
+    """An overview of the demo. It does not send a request for anonymous users."""
 
     template_name = "site/front.html"

@@ -1,7 +1,7 @@
-"""``manage.py demo``: the whole demo in one process group, from nothing to a running site.
+"""``manage.py demo``: set up and run the whole demo in one process group.
 
-The engine is this process's child and the web server another, so that the server's reloader never starts a second
-engine, and so that one Ctrl-C, or one SIGTERM, ends all of it.
+The engine and the web server are separate children of this process. Therefore the server's reloader never starts a
+second engine, and Ctrl-C or SIGTERM stops everything.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from dynamo_single.engines import DATA_FILE, LocalEngine, answers, find_engine, 
 from dynamo_single.exceptions import DynamoSingleError
 
 SERVER_SECONDS = 60.0
-#: Plainly fake, and only ever written into a local engine.
+#: Plainly fake, and written only to a local engine.
 ADMIN = {"username": "admin", "email": "admin@example.com", "password": "admin-demo"}
-#: Reserved for fiction: no text can reach anybody.
+#: A number reserved for fiction, so SMS messages cannot reach a person.
 PHONE = "+12025550123"
 
 
 class Command(BaseCommand):
-    """Start the engine, set the table up, load the demo data once, and serve the site until Ctrl-C."""
+    """Start the engine, set up the table, load the demo data once, and serve the site until Ctrl-C."""
 
     help = "Starts a local engine with its data under var/, sets the table up, loads the demo data, serves the site."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add the web server's port and the place of the data."""
+        """Add the web server's port and the path of the data."""
         parser.add_argument("--port", default=os.environ.get("WEB_PORT", "8000"), help="the web server's port")
         parser.add_argument(
             "--db-path", type=Path, default=Path(settings.BASE_DIR) / DATA_FILE, help="where the engine keeps its data"
@@ -136,7 +136,7 @@ def _users() -> Any:
 
 
 def _demo_user() -> Any:
-    """The demo's own account, if the well-known password still opens it."""
+    """Return the demo's account if it still has the well-known password."""
     users = _users()
     try:
         user = users.get_by_natural_key(ADMIN["username"])

@@ -1,4 +1,4 @@
-"""``manage.py demo_data``: fill the demo, where it is not filled yet."""
+"""``manage.py demo_data``: load the demo's data unless they are loaded."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dynamo_single.conf import table_settings
 
 
 class Command(BaseCommand):
-    """Write the invented companies, books, users, servers and messages that are not there yet: about 1,200 items."""
+    """Write missing companies, books, users, servers and messages, all invented: about 1,200 items."""
 
     help = "Loads the demo's data into a local engine; what is there already stays."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Load what is missing."""
-        # Imported here, because the command must be listed and explained also where the demo's models are broken.
+        """Load the missing data."""
+        # Import late, so that Django can list the command and show its help even if the demo's models are broken.
         from project.chat import demo as chat
         from project.directory import demo as directory
         from project.records import demo as records
