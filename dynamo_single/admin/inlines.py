@@ -19,10 +19,10 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.http import urlencode
 
 from dynamo_single.admin import trash
-from dynamo_single.admin.autocompletion import AutocompleteMixin
 from dynamo_single.admin.editing.merging import MergingMixin, RowFieldsMixin
 from dynamo_single.admin.editing.saving import FormContextMixin
 from dynamo_single.admin.forms import KeyInlineFormSet
+from dynamo_single.admin.lists.autocomplete import AutocompleteMixin
 from dynamo_single.admin.references import ReferencesMixin, read_by_pages
 from dynamo_single.admin.secrets import SecretsMixin
 from dynamo_single.admin.viewing.choices import VisibleRows, all_rows, only_visible

@@ -21,7 +21,6 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 
 from dynamo_single.admin import trash, trash_page, types
-from dynamo_single.admin.autocompletion import AutocompleteMixin
 from dynamo_single.admin.batch_actions.actions import BatchActionsMixin, batched_action
 from dynamo_single.admin.batch_actions.deletion_log import log_deletions
 from dynamo_single.admin.editing import saving
@@ -32,6 +31,7 @@ from dynamo_single.admin.forms import PermissionsFilter, ShowsBinary, in_lists_o
 from dynamo_single.admin.history import LoggedModelAdmin
 from dynamo_single.admin.inlines import InlinesMixin, children_of
 from dynamo_single.admin.lists import downloads, in_memory, search, unsupported_page
+from dynamo_single.admin.lists.autocomplete import AutocompleteMixin
 from dynamo_single.admin.lists.changelist import KeyChangeList
 from dynamo_single.admin.lists.filters import shows_trash
 from dynamo_single.admin.lists.stepwise import KeyPaginator

@@ -176,7 +176,8 @@ class AsyncQuerySet(WritingQuerySet[M]):
 
     def _check_bulk(self, field_name: str) -> None:
         self._refuse_secrets((field_name,))
-        if self._asked.computation is not None or self._asked.row_shape is not None:
+        computed = self._asked.computation
+        if (computed is not None and computed.makes_rows) or self._asked.row_shape is not None:
             raise TypeError("in_bulk() cannot be used with computed rows of values() or values_list().")
 
 

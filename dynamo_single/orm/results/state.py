@@ -78,7 +78,10 @@ class Steps(Protocol):
 
 
 class Asked(Struct, frozen=True):
-    """The options of methods that Django does not have, or has for SQL only; ``QuerySet`` documents each."""
+    """The options of methods that Django does not have, or has for SQL only; ``QuerySet`` documents each.
+
+    Pickled queries hold the values in this order, so new ones go to the end.
+    """
 
     visibility: Visibility = "live"
     using_index: str | None = None
@@ -87,14 +90,11 @@ class Asked(Struct, frozen=True):
     allow_scan: bool = False
     allow_reads: int | None = None
     in_memory: int | None = None
-    in_memory_bytes: int = DEFAULT_BYTES
     columns: Columns | None = None
     computation: Computation | None = None
     distinct: bool = False
     #: Conditions with querysets after ``__in``, which are read first, and whether each condition is negated.
     inside: tuple[tuple[bool, Q], ...] = ()
-    #: The set operation that compared objects rather than rows, or nothing.
-    by_objects: str = ""
     #: Rows that are read once, for queries that no key supports exactly.
     cached_lists: CachedLists | None = None
     #: Whether the order of the key that is read replaces an order by ``pk`` alone.
@@ -106,6 +106,9 @@ class Asked(Struct, frozen=True):
     #: Whether Django's query describes the results, which this app computes in memory, and the shape of their rows.
     interpreted: bool = False
     row_shape: Shape | None = None
+    in_memory_bytes: int = DEFAULT_BYTES
+    #: The set operation that compared objects rather than rows, or nothing.
+    by_objects: str = ""
 
     @property
     def cache_limit(self) -> int | None:

@@ -66,7 +66,11 @@ FILTERS: dict[str, tuple[Callable[[], Any], list[str], list[str]]] = {
     "same group": (lambda: User.objects.filter(groups="w", groups__name="Readers").allow_in_memory(10), [], ["Query"]),
     "permission": (lambda: User.objects.filter(user_permissions=permission("view_company")), ["Ann"], ["Query"]),
     "permissions": (
-        lambda: User.objects.filter(user_permissions__in=Permission.objects.filter(codename__startswith="view_")),
+        lambda: User.objects.filter(
+            user_permissions__in=Permission.objects.filter(
+                content_type__app_label="directory", codename__startswith="view_"
+            )
+        ),
         ["Ann"],
         ["Query"],
     ),

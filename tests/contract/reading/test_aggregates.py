@@ -347,7 +347,7 @@ def test_paths_and_joins_are_refused(asked: Any) -> None:
     """Another model's attribute is no attribute of the model."""
     model = Person if "company" in str(asked) else Company
     with assert_requests([]), pytest.raises(NotSupported, match="no joins"):
-        model.objects.allow_in_memory().aggregate(n=asked)
+        model.objects.aggregate(n=asked)
 
 
 def test_positional_ones_need_a_name_of_their_own() -> None:

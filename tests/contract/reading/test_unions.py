@@ -141,8 +141,7 @@ def test_the_explanation_shows_every_part(companies: list[Company]) -> None:
 
 
 REFUSALS = [
-    (lambda: Company.objects.all()[:2] | Company.objects.all(), "sliced"),
-    (lambda: Company.objects.all().union(Company.objects.all()[:2]), "sliced"),
+    (lambda: Company.objects.values("name")[:2] | Company.objects.values("name"), "slice of rows"),
     (lambda: Company.objects.all().union(Person.objects.all()), "only querysets of"),
     (lambda: Company.objects.all().union(Company.deleted_objects.all()), "different kinds"),
     (lambda: Company.objects.union(Company.objects.all(), all=True), "each object once"),
@@ -151,7 +150,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("union", "text"), REFUSALS)
 def test_what_cannot_be_joined_is_refused(union: Any, text: str) -> None:
-    """Slices, other models, other kinds of objects and duplicates are refused by name."""
+    """Slices of rows, other models, other kinds of objects and duplicates are refused by name."""
     with pytest.raises(NotSupported, match=text):
         union()
 

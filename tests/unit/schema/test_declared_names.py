@@ -21,7 +21,7 @@ READ = {
     "orm/effects/derived.py": (2, "what derived items follow from"),
     "orm/effects/trash_counts.py": (1, "references"),
     "orm/effects/unique_claims.py": (1, "unique attributes"),
-    "orm/items/unique_rules.py": (7, "unique attributes"),
+    "orm/items/unique_rules.py": (8, "unique attributes"),
     "orm/write/assignments.py": (1, "folded copies and extracted values"),
     "orm/write/cascade.py": (1, "references"),
     "orm/write/delete.py": (1, "counters"),
