@@ -1,4 +1,4 @@
-"""Measurements, one folder a question, each beside a baseline."""
+"""Benchmarks, one folder each. Each compares its results with a baseline."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from django.conf import settings
 
 
 def set_up(module: str = "tests.settings", *apps: str) -> None:
-    """Set Django up with these settings, unless the environment names others, and with further apps.
+    """Set up Django with these settings, unless the environment names others, and with additional apps.
 
-    Each folder does so when it is imported.
+    Each folder calls this on import.
     """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", module)
     settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, *apps]

@@ -1,4 +1,4 @@
-"""Every question, with one JSON file, one page of tables and a picture of the operations.
+"""Run all benchmarks; write one JSON file, one page of tables and a picture of the operations.
 
 ``python -m benchmarks.all [--size tiny|short|full] [--to FOLDER] [--only QUESTION ...]`` writes ``numbers.json``,
 ``tables.md`` and ``operations.svg``.
@@ -20,13 +20,13 @@ from benchmarks.harness.report import CONTROL, OURS, SIZES, as_text, table, vers
 
 ROOT = Path(__file__).resolve().parents[1]
 QUESTIONS = ("operations", "memory", "start", "threads", "concurrency", "waiting", "changelist", "login")
-#: In the picture: those that a project would choose between.
+#: The sides in the picture: the alternatives for a project.
 DRAWN = ("boto3 resource", "PynamoDB", "aiodynamo", "pydynox", "Django, SQLite", OURS)
 
 
 def ask(question: str, size: str, folder: Path) -> dict[str, Any]:
-    """Measure one question in a process of its own, and read what it found."""
-    if size == "tiny":  # nothing is measured, so all of them may share this process
+    """Run one benchmark in a separate process, and return its results."""
+    if size == "tiny":  # the numbers do not matter, so all benchmarks may share this process
         return import_module(f"benchmarks.{question}.run").measure(SIZES[size]).as_json()
     written = folder / f"{question}.json"
     command = (sys.executable, "-m", f"benchmarks.{question}.run", "--size", size, "--json", str(written))
@@ -37,7 +37,7 @@ def ask(question: str, size: str, folder: Path) -> dict[str, Any]:
 
 
 def page(found: dict[str, Any]) -> str:
-    """All tables, and what they were taken on."""
+    """Return all tables, with the versions that were measured."""
     taken = ", ".join(f"{name} {each}" for name, each in found["versions"].items())
     tables = "\n\n".join(table(report) for report in found["questions"].values())
     return (
@@ -49,7 +49,7 @@ def page(found: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Measure everything, and write it."""
+    """Run all benchmarks and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", choices=SIZES, default="short", help="how much is measured")
     parser.add_argument("--to", type=Path, default=ROOT / "var" / "benchmarks", help="the folder that is written to")

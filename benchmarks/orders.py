@@ -13,13 +13,13 @@ MILLISECOND = timedelta(milliseconds=1)
 CUSTOMER = "company-3f0d2a54-7d2b-4c1e-9a0e-5b8f6c7d1e22"
 ATTRIBUTES = ("customer", "number", "placed_at", "status", "coupon", "total")
 STATUS = "open"
-#: A document of 300 KB has so many entries, and what is changed is a number in one of them.
+#: The number of entries in a document of 300 KB. The change sets a number in one entry.
 ENTRIES = 3300
 ENTRY, PLACE = "entry 1650", "stock"
 
 
 def values(customer: str, number: int) -> dict[str, Any]:
-    """What an order says, as a project has it in Python."""
+    """Return the data of an order as Python values."""
     return {
         "customer": customer,
         "number": number,
@@ -31,12 +31,12 @@ def values(customer: str, number: int) -> dict[str, Any]:
 
 
 def key(customer: str, number: int) -> dict[str, str]:
-    """The primary key of an order; numbers have no zero at the end of their digits unless it is written as none."""
+    """Return the primary key of an order; its number is encoded without zeros at the end."""
     return {"pk": f"CUSTOMER#{customer}", "sk": f"ORDER#{_sortable(number)}"}
 
 
 def item(customer: str, number: int) -> dict[str, Any]:
-    """All that is stored of an order, in plain values; moments are numbers of milliseconds."""
+    """Return the stored item of an order in plain values. Datetimes are numbers of milliseconds."""
     said = values(customer, number)
     moment = said["placed_at"]
     order = _sortable(number)
@@ -53,13 +53,13 @@ def item(customer: str, number: int) -> dict[str, Any]:
 
 
 def wire(customer: str, number: int) -> dict[str, dict[str, str]]:
-    """The same as AttributeValues."""
+    """Return the stored item of an order as AttributeValues."""
     plain = item(customer, number)
     return {name: {"S": value} if isinstance(value, str) else {"N": str(value)} for name, value in plain.items()}
 
 
 def document() -> dict[str, Any]:
-    """A map of maps with strings, numbers and lists."""
+    """Return a map of maps with strings, numbers and lists."""
     return {
         f"entry {number}": {
             "name": f"Name of {number}",
@@ -72,7 +72,7 @@ def document() -> dict[str, Any]:
 
 
 def attribute_value(value: Any) -> dict[str, Any]:
-    """The AttributeValue of a part of a document."""
+    """Return the AttributeValue of a part of a document."""
     if isinstance(value, dict):
         return {"M": {name: attribute_value(each) for name, each in value.items()}}
     if isinstance(value, list):
@@ -81,7 +81,7 @@ def attribute_value(value: Any) -> dict[str, Any]:
 
 
 def said_by(read: Any) -> dict[str, Any]:
-    """What an order says, whoever read it: an object, a mapping of plain values or one of AttributeValues."""
+    """Return the data of an order from an object, a mapping of plain values or a mapping of AttributeValues."""
     found = read if isinstance(read, Mapping) else {name: getattr(read, name) for name in ATTRIBUTES}
     return {name: _plain(found[name]) for name in ATTRIBUTES}
 
@@ -96,6 +96,6 @@ def _plain(value: Any) -> Any:
 
 
 def _sortable(number: int) -> str:
-    """A natural number in the encoding of docs/reference/stored-layout.md."""
+    """Return a natural number in the encoding of docs/reference/stored-layout.md."""
     digits = str(number)
     return f"p{499 + len(digits)}{digits.rstrip('0')}" if number else "o"

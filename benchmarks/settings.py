@@ -1,4 +1,4 @@
-"""The settings of what is measured beside SQL in one process: the tests' own, and a table in SQLite's memory."""
+"""Settings for comparisons with SQL in one process: the tests' settings, and SQLite in memory."""
 
 from tests.settings import *  # noqa: F403 - settings modules build on each other by names
 
@@ -7,5 +7,5 @@ DATABASES = {
     **DATABASES,  # noqa: F405 - the tests' own
     "sqlite": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"},
 }
-# Nothing is written down for anybody while it is measured.
+# With DEBUG, Django records all SQL queries, which distorts the measurements.
 DEBUG = False

@@ -1,4 +1,4 @@
-"""The demo as it is served: without DEBUG, and with the quick password hashes of the baseline."""
+"""The demo as in production: without DEBUG, and with the quick password hashes of the baseline."""
 
 from project.settings import *  # noqa: F403 - settings modules build on each other by names
 

@@ -1,4 +1,4 @@
-"""A project on Django's own SQLite, as the baseline of whole pages: stock users, sessions and admin."""
+"""A Django project on SQLite, as the baseline of whole pages: stock users, sessions and admin."""
 
 from project.settings import *  # noqa: F403 - settings modules build on each other by names
 

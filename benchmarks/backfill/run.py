@@ -1,8 +1,8 @@
-"""What it takes to write a new index key into every item, and to load a fixture, beside PynamoDB's batch write.
+"""Time and memory to write a new index key into every item and to load a fixture, compared with PynamoDB's batch write.
 
 ``python -m benchmarks.backfill.run [ITEMS ...]`` fills a table of a local engine in memory for each number of items
-and each side, and carries the change out in a process of its own. The sides that load begin with an empty table. Times
-are this machine's; compare them by ratio in one run.
+and each side, and runs the change in a separate process. The sides that load begin with an empty table. Times depend on
+the machine; compare them by ratio in one run.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ FIXTURE = ROOT / "var" / "benchmarks" / "orders.json"
 NUMBERS = (10_000, 200_000)
 CUSTOMERS = 1000
 LOAD_THEIRS, LOAD_OURS = "pynamodb, load", "ours, loaddata"
-#: The segments that ours reads beside each other; PynamoDB reads and writes one after the other.
+#: The number of segments that ours reads in parallel. PynamoDB reads and writes sequentially.
 SIDES = {"pynamodb": 0, "ours, 1 segment": 1, "ours, 4 segments": 4, LOAD_THEIRS: 0, LOAD_OURS: 0}
 COLUMNS = "{:>8}  {:<18}{:>9}{:>10}{:>10}{:>9}{:>9}"
 
 
 def fill(table: Table, count: int) -> None:
-    """Orders of a thousand customers, without the key that is to be written."""
+    """Write orders of a thousand customers, without the new key."""
     for start in range(0, count, 25):
         items = (wire(f"c{number % CUSTOMERS}", number) for number in range(start, min(start + 25, count)))
         puts = [{"PutRequest": {"Item": {n: v for n, v in item.items() if not n.startswith("gs2")}}} for item in items]
@@ -53,14 +53,14 @@ def fill(table: Table, count: int) -> None:
 
 
 def ours(table: Table, segments: int) -> int:
-    """By the present model's snapshot, as a migration does."""
+    """Backfill the key with the current model's snapshot, as a migration does; return the number of changes."""
     task = rewrite_index_keys(Snapshot.of(Order), ["gs2"])
     work = Work("catalog", "0002_order_by_coupon", 0, "open", "Add key by_coupon to Order", task)
     return run_work(work, table, Options(segments=segments)).changed
 
 
 def pynamodb(table: Table) -> int:
-    """Every item is read as an object and written whole, in batches, whatever was written to it meanwhile."""
+    """Read every item as an object and write it whole, in batches. Concurrent changes are overwritten."""
     model = model_of(table.settings.endpoint_url, "us-east-1", table.name)
     changed = 0
     with model.batch_write() as batch:
@@ -73,7 +73,7 @@ def pynamodb(table: Table) -> int:
 
 
 def write_fixture(count: int) -> None:
-    """A fixture of all orders, as ``dumpdata`` writes it."""
+    """Write a fixture of all orders, as ``dumpdata`` does."""
     orders = (Order(**values(f"c{number % CUSTOMERS}", number)) for number in range(count))
     FIXTURE.parent.mkdir(parents=True, exist_ok=True)
     with FIXTURE.open("w") as stream:
@@ -81,13 +81,13 @@ def write_fixture(count: int) -> None:
 
 
 def load_ours() -> int:
-    """``loaddata``, which overwrites no item that others have written meanwhile."""
+    """Load the fixture with ``loaddata``, which does not overwrite concurrent changes."""
     call_command("loaddata", str(FIXTURE), verbosity=0)
     return len(json.loads(FIXTURE.read_text()))
 
 
 def load_theirs(table: Table) -> int:
-    """Every row becomes an object that is written whole, in batches, whatever is there."""
+    """Write every row as a whole object, in batches. Existing items are overwritten."""
     model = model_of(table.settings.endpoint_url, "us-east-1", table.name)
     rows = json.loads(FIXTURE.read_text())
     with model.batch_write() as batch:
@@ -103,7 +103,7 @@ def load_theirs(table: Table) -> int:
 
 
 def carried_out(side: str) -> dict[str, Any]:
-    """What a side took in this process: seconds, processor time, and the most memory that the process ever held."""
+    """Run a side in this process; return its seconds, its processor time, and the process's peak memory."""
     segments = SIDES[side]
     table = get_table()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -118,7 +118,7 @@ def carried_out(side: str) -> dict[str, Any]:
 
 
 def in_a_process(table: Table, side: str) -> dict[str, Any]:
-    """The same, in another process."""
+    """Run a side in another process; return its results."""
     url = str(table.settings.endpoint_url).replace("http://", "dynamodb://")
     environment = {**os.environ, "DYNAMO_TEST_URL": f"{url}/{table.name}?region=us-east-1"}
     command = (sys.executable, "-m", "benchmarks.backfill.run", "--side", side)
@@ -128,7 +128,7 @@ def in_a_process(table: Table, side: str) -> dict[str, Any]:
 
 
 def main(numbers: tuple[int, ...]) -> None:
-    """Fill, change and print, for each number of items and each side."""
+    """Fill a table, run the change and print a row, for each number of items and each side."""
     print(COLUMNS.format("items", "side", "seconds", "items/s", "CPU us", "MiB", "MiB more"))
     with local_engine():
         for count in numbers:

@@ -1,4 +1,4 @@
-"""What does a page of the admin's list cost, beside the same on SQLite?"""
+"""What does a page of the admin's changelist cost, compared with SQLite?"""
 
 from benchmarks import set_up
 

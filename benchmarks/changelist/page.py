@@ -1,4 +1,4 @@
-"""A user who is logged in asks for the first page of the admin's companies; in the child process."""
+"""Request the first page of the admin's companies as a logged-in user, in the child process."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 from benchmarks.harness.pages import begin
 
-#: As many as a page of the admin has.
+#: The number of objects on a page of the admin.
 COMPANIES = 100
 
 
 def prepare() -> Callable[[], Any]:
-    """Make the companies and the user, and log in."""
+    """Create the companies and the user, and log in."""
     is_sql = begin()
-    # Of the settings that the child was begun with.
+    # Import after ``begin()``, because the child's settings decide which apps exist.
     from django.apps import apps
     from django.contrib.auth import get_user_model
     from django.test import Client

@@ -1,7 +1,7 @@
-"""What does a page of the admin's list cost, beside the same on SQLite?
+"""What does a page of the admin's changelist cost, compared with SQLite?
 
-``python -m benchmarks.changelist.run [--size SIZE] [--json FILE]`` asks for the list of 100 companies, as the
-demo's admin shows it and as Django's own does on SQLite in memory. CPU of the server's process.
+``python -m benchmarks.changelist.run [--size SIZE] [--json FILE]`` requests the list of 100 companies from the
+demo's admin, and from Django's admin on SQLite in memory. It measures the CPU of the server's process.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from benchmarks.harness.report import Report, Size, main
 
 
 def measure(size: Size) -> Report:
-    """One page."""
+    """Measure one page."""
     row = row_of("list of 100 companies", "benchmarks.changelist.page", repeat=20, size=size)
     return Report("Server CPU of the admin's list, as a multiple of Django on SQLite", "seconds", [row])
 

@@ -1,4 +1,4 @@
-"""What reading and writing through the app costs the client, against plain PynamoDB on the same items."""
+"""The client's cost of reads and writes through the app, compared with plain PynamoDB on the same items."""
 
 from benchmarks import set_up
 

@@ -1,8 +1,8 @@
-"""What does one operation cost the client's CPU, against PynamoDB doing the same on the same items?
+"""What does one operation cost the client's CPU, compared with PynamoDB on the same items?
 
 ``python -m benchmarks.client_cpu.run [--rounds N] [--json]`` starts a local engine in memory and measures reading an
-object, saving one attribute of it, and listing 1,000. Before that it asserts that both give equal data. Each row has a
-control, which is our own case once more: where it is far from 1, the row says nothing.
+object, saving one of its attributes, and listing 1,000 objects. First it asserts that both return equal data. Each row
+has a control, which repeats our case. If the control is far from 1, ignore the row.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LISTED = 1000
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 ATTRIBUTES = ("customer", "number", "placed_at", "status", "coupon", "total")
 OURS, THEIRS, CONTROL = "ours", "PynamoDB", "ours again"
-#: How often an operation is repeated within one measurement.
+#: The number of calls of an operation in one measurement.
 REPEAT = {"get": 200, "save of one attribute": 200, f"list of {LISTED}": 4}
 LEAST_ROUNDS = 9
 
@@ -49,12 +49,12 @@ def fill() -> None:
 
 
 def data(order: Any) -> tuple[Any, ...]:
-    """What an order says, whoever read it."""
+    """Return the data of an order, read by either side."""
     return tuple(getattr(order, name) for name in ATTRIBUTES)
 
 
 class Cases:
-    """The three operations, ours and PynamoDB's."""
+    """The three operations of the app and of PynamoDB."""
 
     def __init__(self, theirs: type[Any]) -> None:
         self.theirs = theirs
@@ -65,21 +65,21 @@ class Cases:
         self.values = count()
 
     def get(self) -> Any:
-        """Read an object by its identity: GetItem."""
+        """Read an object by its primary key: GetItem."""
         return Order.objects.get(pk=self.order.pk)
 
     def their_get(self) -> Any:
-        """The same."""
+        """Read an object with PynamoDB."""
         return self.theirs.get(self.partition, self.their_order.sk)
 
     def save(self) -> Any:
-        """Write an attribute that is in no key, if the item exists: UpdateItem, which returns the item."""
+        """Write an attribute without a key, if the item exists: UpdateItem, which returns the item."""
         self.order.status = f"status {next(self.values)}"
         self.order.save()
         return self.order
 
     def their_save(self) -> Any:
-        """The same."""
+        """Write an attribute with PynamoDB."""
         status = f"status {next(self.values)}"
         self.their_order.update(actions=[self.theirs.status.set(status)], condition=self.theirs.pk.exists())
         return self.their_order
@@ -89,16 +89,16 @@ class Cases:
         return list(Order.objects.filter(customer=CUSTOMER))
 
     def their_read_all(self) -> list[Any]:
-        """The same."""
+        """Read a partition with PynamoDB."""
         return list(self.theirs.query(self.partition))
 
     def pairs(self) -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
-        """The operations by name."""
+        """Return the operations by name."""
         called = (self.get, self.their_get), (self.save, self.their_save), (self.read_all, self.their_read_all)
         return dict(zip(REPEAT, called, strict=True))
 
     def assert_equal(self) -> None:
-        """Raise unless each operation gives on both sides what the other one wrote and read, by one request of ours."""
+        """Raise unless both sides read each other's data equally, and each of our operations sends one request."""
         for ours, theirs in self.pairs().values():
             with capture_requests() as sent:
                 ours()
@@ -116,7 +116,7 @@ class Cases:
 
 
 def measured(pairs: Mapping[str, Any], number: int) -> dict[str, dict[str, list[float]]]:
-    """The rounds of every operation, in microseconds."""
+    """Return the rounds of every operation, in microseconds."""
     taken = {}
     for name, (ours, theirs) in pairs.items():
         cases = {OURS: ours, THEIRS: theirs, CONTROL: ours}
@@ -126,7 +126,7 @@ def measured(pairs: Mapping[str, Any], number: int) -> dict[str, dict[str, list[
 
 
 def print_row(name: str, taken: Mapping[str, list[float]]) -> None:
-    """One operation: the least CPU, and the ratios."""
+    """Print one operation: the least CPU, and the ratios."""
     ours, theirs, again = taken[OURS], taken[THEIRS], taken[CONTROL]
     control = median_ratio(again, ours)
     print(
@@ -137,7 +137,7 @@ def print_row(name: str, taken: Mapping[str, list[float]]) -> None:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure and print all operations."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15, help="how many, at least nine")
     parser.add_argument("--json", action="store_true", help="print every round, in microseconds, as one JSON document")

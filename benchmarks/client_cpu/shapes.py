@@ -1,8 +1,8 @@
-"""What does one operation cost the client's CPU on a table with names of its own, beside a table of the app's own?
+"""What does one operation cost the client's CPU on a table with custom names, compared with the app's default names?
 
-``python -m benchmarks.client_cpu.shapes [--rounds N]`` starts a local engine in memory with four tables: of the app's
-own, with other names, with other names and no type, and with attributes as keys, one of them a number. The control is
-the app's own table once more.
+``python -m benchmarks.client_cpu.shapes [--rounds N]`` starts a local engine in memory with four tables: with the app's
+default names, with other names, with other names and no type, and with attributes as keys, including a number. The
+control repeats the table with default names.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ TABLES: dict[str, dict[str, Any]] = {
     "number": {"PARTITION_KEY": "owner", "SORT_KEY": "number:N", "TYPE_ATTRIBUTE": None, "RAW_KEYS": True},
 }
 LISTED = 1000
-#: How often an operation is repeated within one measurement.
+#: The number of calls of an operation in one measurement.
 REPEAT = {"get": 200, "save of one attribute": 100, f"list of {LISTED}": 4}
 
 
 def model_of(alias: str) -> Any:
-    """The model of a table, with the same attributes in each."""
+    """Return the model of a table; all models have the same attributes."""
     key = ("{owner}", "{number}") if alias == "number" else ("OWNER#{owner}", "NUMBER#{number}")
     namespace: dict[str, Any] = {
         "__module__": __name__,
@@ -51,7 +51,7 @@ def model_of(alias: str) -> Any:
 
 
 def cases_of(model: Any) -> dict[str, Callable[[], Any]]:
-    """The operations on the objects of one owner, which are created."""
+    """Create the objects of one owner, and return the operations on them."""
     model.objects.bulk_create(model(owner="o", number=number, title="x" * 60) for number in range(LISTED))
     held = model.objects.get(owner="o", number=LISTED // 2)
 
@@ -64,7 +64,7 @@ def cases_of(model: Any) -> dict[str, Callable[[], Any]]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure and print all tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15, help="how many")
     count = parser.parse_args().rounds

@@ -1,7 +1,7 @@
 """Do asynchronous reads overlap?
 
-``python -m benchmarks.concurrency.run [--size SIZE] [--json FILE]`` reads 200 objects by ``aget()`` at once,
-where each request is 5 ms on its way, beside aiodynamo and pydynox doing the same, and beside one read after the other.
+``python -m benchmarks.concurrency.run [--size SIZE] [--json FILE]`` reads 200 objects by ``aget()`` in parallel,
+with a delay of 5 ms for each request, and compares this with aiodynamo, pydynox and sequential reads.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ async def _together(reads: Iterable[Any]) -> list[Any]:
 
 
 def cases(found: dict[str, Side], loop: asyncio.AbstractEventLoop, count: int) -> dict[str, Callable[[], list[Any]]]:
-    """So many reads at once, of each side that can; the floor's one after the other."""
+    """Return ``count`` parallel reads of each asynchronous side, and sequential reads of the floor."""
     numbers = [1 + each % LEAST for each in range(count)]
     keys = [key(CUSTOMER, number) for number in numbers]
     pks = [Order(customer=CUSTOMER, number=number).pk for number in numbers]
@@ -49,7 +49,7 @@ def cases(found: dict[str, Side], loop: asyncio.AbstractEventLoop, count: int) -
 
 
 def measure(size: Size) -> Report:
-    """The wall time, and the CPU."""
+    """Measure the wall time and the CPU."""
     count = max(4, size.times(READS) if size.name == "tiny" else READS)
     loop = asyncio.new_event_loop()
     with local_engine() as table, far_away(table.settings) as far, prepared(far, listed=LEAST) as (found, left_out):

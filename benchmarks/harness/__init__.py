@@ -1,1 +1,1 @@
-"""How it is measured and reported, the same for every question."""
+"""Measuring and reporting, shared by all benchmarks."""

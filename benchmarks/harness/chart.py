@@ -1,7 +1,7 @@
-"""The ratios of one report as a picture: one group of bars an operation, one bar a side, in SVG.
+"""The ratios of one report as an SVG chart, with a group of bars for each operation and a bar for each side.
 
-The scale is logarithmic, and bars begin at the floor: to the right is dearer, to the left is cheaper. Colours are those
-that Okabe and Ito chose so that nobody sees two of them as the same.
+The scale is logarithmic, and bars begin at the floor: bars to the right cost more, bars to the left cost less. Okabe
+and Ito chose the colors so that color-blind readers can distinguish them.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any
 
 COLOURS = ("#999999", "#56b4e9", "#e69f00", "#f0e442", "#009e73", "#cc79a7", "#0072b2")
 OURS_COLOUR = "#d55e00"
-#: Pixels: the texts at the left, the bars' greatest length, a bar, and the space between groups.
+#: Pixels: the labels at the left, the bars' greatest length, a bar, and the space between groups.
 LEFT, WIDTH, BAR, GAP, TOP, RIGHT = 250, 560, 9, 12, 64, 70
 LEAST = 0.25
 TICKS = (0.25, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
 def chart(report: Mapping[str, Any], sides: Sequence[str], ours: str) -> str:
-    """The picture of a report as JSON has it, of these sides in this order."""
+    """Return the chart of a report in its JSON layout, with these sides in this order."""
     most = max(row["ratios"][side][0] for row in report["rows"] for side in sides if side in row["ratios"])
     scale = WIDTH / math.log(most / LEAST)
 

@@ -1,8 +1,8 @@
-"""A network between a client and a local engine: a proxy in a process of its own, each request waiting on its way.
+"""A proxy between a client and a local engine, which delays each request. It runs in a separate process.
 
-``python -m benchmarks.harness.delay PORT MILLISECONDS [replayed]`` prints the port it listens on. ``delayed(...)`` runs
-it. ``replayed`` lets the engine answer each read once, and gives that answer ever after: the time that remains is the
-network's and the client's, where the engine's own would be that of the same cores.
+``python -m benchmarks.harness.delay PORT MILLISECONDS [replayed]`` prints its port. ``delayed(...)`` runs it. With
+``replayed``, the engine serves each read once, and the proxy then repeats the response. The remaining time is the
+network's and the client's, without the engine's work on the same cores.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from pathlib import Path
 
 HOST = "127.0.0.1"
 ROOT = Path(__file__).resolve().parents[2]
-#: What one read of a socket takes at most.
+#: The most bytes in a read of a socket.
 CHUNK = 1 << 18
-#: What changes nothing, so that the same question has the same answer.
+#: Operations without changes, so that equal requests have equal responses.
 READS = {b"BatchGetItem", b"GetItem", b"Query", b"Scan"}
 
 
 @contextlib.contextmanager
 def delayed(port: int, milliseconds: float, *, replayed: bool = False) -> Iterator[int]:
-    """Within the block, a port of this machine behind which the other one is so much further away."""
+    """Start the proxy for the block, and yield its port. Requests reach the other port with this delay."""
     command = (sys.executable, "-m", "benchmarks.harness.delay", str(port), str(milliseconds))
     command += ("replayed",) if replayed else ()
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as proxy:
@@ -56,7 +56,7 @@ _Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def _replay(answers: dict[tuple[bytes, bytes], bytes], client: _Ends, engine: _Ends, seconds: float) -> None:
-    """Answer one connection's requests, one after the other."""
+    """Serve one connection's requests sequentially."""
     while True:
         head, body = await _message(client[0])
         target = next(line.split(b".")[-1] for line in head.splitlines() if line.lower().startswith(b"x-amz-target"))
@@ -71,7 +71,7 @@ async def _replay(answers: dict[tuple[bytes, bytes], bytes], client: _Ends, engi
 
 
 async def _message(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
-    """The head and the body of a request or an answer."""
+    """Return the head and the body of a request or response."""
     head = await reader.readuntil(b"\r\n\r\n")
     length = next(line.split(b":")[1] for line in head.splitlines() if line.lower().startswith(b"content-length"))
     return head, await reader.readexactly(int(length))
@@ -81,7 +81,7 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seco
     loop = asyncio.get_running_loop()
     with contextlib.suppress(ConnectionError):
         while part := await reader.read(CHUNK):
-            if seconds:  # a part is not held up by the one before it: what is on its way travels side by side
+            if seconds:  # parts are delayed in parallel: an earlier part does not delay the next
                 loop.call_later(seconds, writer.write, part)
             else:
                 writer.write(part)

@@ -1,4 +1,4 @@
-"""A table that is as far away as a network makes it: its settings, and the app's own, lead through the proxy."""
+"""A table with the latency of a network. Its settings and the app's settings use the proxy."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ MILLISECONDS = 5
 def far_away(
     near: TableSettings, milliseconds: float = MILLISECONDS, *, replayed: bool = False
 ) -> Iterator[TableSettings]:
-    """Within the block each request of the app to this table takes so much longer; the settings that lead there.
+    """Delay each request of the app to this table within the block; yield the settings that use the proxy.
 
-    ``replayed``: what was read once is answered without the engine, as ``delay`` has it.
+    With ``replayed``, the proxy repeats the responses to reads without the engine, as ``delay`` describes.
     """
     with delayed(urlsplit(near.endpoint_url).port, milliseconds, replayed=replayed) as port:
         far = replace(near, endpoint_url=f"http://{HOST}:{port}")

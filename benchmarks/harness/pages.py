@@ -1,4 +1,4 @@
-"""Whole pages of two projects, ours and one on SQLite, each in a process of its own."""
+"""Whole pages of two projects, ours and one on SQLite, each in a separate process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SQLITE = "Django, SQLite"
 
 
 def begin() -> bool:
-    """Set Django up in the child, with tables; whether they are SQL's."""
+    """Set up Django with its tables in the child; return whether the tables use SQL."""
     django.setup()
     is_sql = "sqlite3" in settings.DATABASES["default"]["ENGINE"]
     if is_sql:
@@ -39,7 +39,7 @@ def _workers(module: str) -> Iterator[Mapping[str, Callable[[int], float]]]:
 
 
 def row_of(name: str, module: str, *, repeat: int, size: Size) -> Row:
-    """A page in both projects, in turns."""
+    """Measure a page in both projects alternately; return the row."""
     with _workers(module) as calls:
         cases = {side: partial(call, size.times(repeat)) for side, call in calls.items()}
         return Row(name, SQLITE, asked(cases, count=size.rounds))

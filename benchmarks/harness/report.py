@@ -1,4 +1,4 @@
-"""What a benchmark found, as a value, a table of ratios and JSON, and the command line that all of them have."""
+"""The results of a benchmark as a value, a table of ratios and JSON, and the command line of all benchmarks."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from typing import Any
 
 from benchmarks.harness.rounds import is_quiet, median_ratio
 
-#: What is measured of ours a second time, to see what the machine makes of the same thing.
+#: The control measures ours a second time, to show the noise of the machine.
 OURS, CONTROL = "ours", "control"
 PACKAGES = ("django", "botocore", "boto3", "pynamodb", "aiodynamo", "aiohttp", "pydynox", "orjson", "httptools")
-#: Where the median of the ratios and the ratio of the minima differ by more, both are printed.
+#: If the median of the ratios and the ratio of the minima differ by more, both are printed.
 AGREE = 1.25
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is measured; ``scale`` is what the numbers of calls are multiplied by."""
+    """The amount of measuring. ``scale`` multiplies the numbers of calls."""
 
     name: str
     rounds: int
     scale: float
 
     def times(self, number: int) -> int:
-        """A number of calls or objects at this size, at least one."""
+        """Return a number of calls or objects at this size, at least one."""
         return max(1, round(number * self.scale))
 
 
@@ -40,24 +40,24 @@ SIZES = {size.name: size for size in (Size("tiny", 1, 0.01), Size("short", 9, 0.
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One operation: seconds or bytes of each side and round, and which side the others are divided by."""
+    """One operation: seconds or bytes of each side and round, and the baseline for the ratios."""
 
     name: str
     baseline: str
     taken: Mapping[str, list[float]]
 
     def ratio(self, side: str) -> tuple[float, float]:
-        """How often a side takes what the baseline takes: the median over the rounds, and that of the minima."""
+        """Return the ratio of a side to the baseline: the median over the rounds, and the ratio of the minima."""
         these, those = self.taken[side], self.taken[self.baseline]
         return median_ratio(these, those), min(these) / min(those)
 
     @property
     def control(self) -> float | None:
-        """What came out of measuring ours twice; ``None`` where that was not done."""
+        """The ratio of the two measurements of ours; ``None`` without a control."""
         return median_ratio(self.taken[CONTROL], self.taken[OURS]) if CONTROL in self.taken else None
 
     def as_json(self) -> dict[str, Any]:
-        """Ratios first, and every round below."""
+        """Return the ratios, followed by every round."""
         ratios = {side: [round(each, 3) for each in self.ratio(side)] for side in self.taken}
         quiet = self.control is None or is_quiet(self.control)
         rounds = {side: [float(f"{each:.5g}") for each in found] for side, found in self.taken.items()}
@@ -66,7 +66,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All rows of one question; ``unit`` is what a value of 1 is, and ``notes`` are sentences to print below."""
+    """All rows of one benchmark. ``unit`` is the unit of the values; ``notes`` are sentences to print below."""
 
     question: str
     unit: str
@@ -75,7 +75,7 @@ class Report:
     notes: list[str] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
-        """The whole report."""
+        """Return the whole report."""
         rows = [row.as_json() for row in self.rows]
         return {
             "question": self.question,
@@ -87,7 +87,7 @@ class Report:
 
 
 def versions() -> dict[str, str]:
-    """What the numbers were taken on."""
+    """Return the machine and the versions that were measured."""
     found = {"python": platform.python_version(), "machine": f"{platform.machine()}, {os.cpu_count()} cores"}
     for package in PACKAGES:
         try:
@@ -98,13 +98,13 @@ def versions() -> dict[str, str]:
 
 
 def as_text(numbers: Mapping[str, Any]) -> str:
-    """JSON to keep: a line for each list of numbers, so that a new run changes few lines."""
+    """Return JSON to keep: a line for each list of numbers, so that a new run changes few lines."""
     indented = json.dumps(numbers, indent=1, ensure_ascii=False)
     return re.sub(r"\[[-+.e\d,\s]*\]", lambda found: " ".join(found[0].split()), indented) + "\n"
 
 
 def table(report: Mapping[str, Any]) -> str:
-    """A report, as JSON has it, as a table of Markdown: ratios to the baseline, whose least value stands beside it."""
+    """Return a report in its JSON layout as a Markdown table: ratios to the baseline, with its least value."""
     sides = list(dict.fromkeys(side for row in report["rows"] for side in row["ratios"]))
     lines = [f"| {report['question']} | {' | '.join(sides)} |", f"|---|{'---|' * len(sides)}"]
     for row in report["rows"]:

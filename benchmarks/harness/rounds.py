@@ -1,4 +1,4 @@
-"""Cases measured against each other: interleaved, each round starting with another one, by the CPU of this process."""
+"""Compare cases by the CPU of this process. Runs are interleaved, and each round starts with another case."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Callable, Mapping
 from statistics import median
 from typing import Any
 
-#: A control that differs from itself by more says that the machine was too busy to tell.
+#: If a control's ratio is outside these limits, the machine was too busy for a result.
 QUIET = (0.9, 1.1)
 
 
 def rounds(
     cases: Mapping[str, Callable[[], Any]], *, count: int, repeat: int, clock: Callable[[], float] = time.process_time
 ) -> dict[str, list[float]]:
-    """The seconds of one call of each case, for each round. Garbage is collected between cases, off the clock.
+    """Return the seconds of one call of each case, for each round. Collect garbage between cases, unmeasured.
 
-    The clock is the CPU of this process with all its threads; where waiting is the question, ``time.perf_counter``.
+    The clock is the CPU of this process with all its threads. To measure waiting, pass ``time.perf_counter``.
     """
     names = list(cases)
     taken: dict[str, list[float]] = {name: [] for name in names}
@@ -34,7 +34,7 @@ def rounds(
 
 
 def asked(cases: Mapping[str, Callable[[], float]], *, count: int) -> dict[str, list[float]]:
-    """The same for cases that measure themselves, as other processes do: each call returns its seconds or bytes."""
+    """Return the results of cases that measure themselves, like other processes. Each call returns seconds or bytes."""
     names = list(cases)
     taken: dict[str, list[float]] = {name: [] for name in names}
     for number in range(count):
@@ -45,16 +45,16 @@ def asked(cases: Mapping[str, Callable[[], float]], *, count: int) -> dict[str, 
 
 
 def settle() -> None:
-    """Take what was made up to now out of the collector's sight."""
+    """Exclude all existing objects from garbage collection."""
     gc.collect()
     gc.freeze()
 
 
 def median_ratio(these: list[float], those: list[float]) -> float:
-    """The median of the ratios of each round."""
+    """Return the median of the ratios of each round."""
     return median(this / that for this, that in zip(these, those, strict=True))
 
 
 def is_quiet(ratio: float) -> bool:
-    """Whether a control came out near enough to 1."""
+    """Return whether the ratio of a control is near enough to 1."""
     return QUIET[0] <= ratio <= QUIET[1]

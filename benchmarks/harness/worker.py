@@ -1,7 +1,7 @@
-"""A case in a process of its own, for what two projects' settings cannot share: whole pages.
+"""A case in a separate process, because whole pages of two projects need different settings.
 
-The child imports a module, calls its ``prepare()`` for the case, and carries it out as often as it is told to; it
-answers with the CPU seconds of its process for one call.
+The child imports a module, calls its ``prepare()`` for the case, and runs the case as often as the parent requests.
+It returns the CPU seconds of its process for one call.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Worker:
-    """A child with settings of its own; a context manager that stops it."""
+    """A child with separate settings, and a context manager that stops it."""
 
     def __init__(self, module: str, settings: str, **environment: str) -> None:
         known = {**os.environ, "DJANGO_SETTINGS_MODULE": settings, **environment}
@@ -30,7 +30,7 @@ class Worker:
         )  # fmt: skip
 
     def call(self, repeat: int) -> float:
-        """The CPU seconds of one call, of so many."""
+        """Call the case ``repeat`` times; return the CPU seconds of one call."""
         self._child.stdin.write(f"{repeat}\n")
         answer = self._child.stdout.readline()
         if not answer:
@@ -47,9 +47,9 @@ class Worker:
 
 
 def main(module: str) -> None:
-    """Prepare, and measure whenever a line says how often."""
+    """Prepare the case, and measure it for each line, which contains the number of calls."""
     answers = os.dup(1)
-    os.dup2(2, 1)  # what a page prints is none of the parent's business
+    os.dup2(2, 1)  # keep the output of pages out of the results
     case = import_module(module).prepare()
     case()
     gc.collect()

@@ -1,4 +1,4 @@
-"""What does reading cost where one partition key has 100,000 items?"""
+"""What do reads cost if one partition key has 100,000 items?"""
 
 from benchmarks import set_up
 

@@ -1,7 +1,7 @@
-"""What reading costs in a partition of 100,000 items: requests, capacity, time, and the memory of iterating.
+"""The cost of reads in a partition of 100,000 items: requests, capacity, time, and the memory of iterating.
 
 ``python -m benchmarks.large_partition.run [ITEMS]`` starts a local engine in memory, fills it and prints a table. The
-baseline is the same Query sent and paged by hand. Times are this machine's; compare them by ratio in one run.
+baseline is the same Query, sent and paged manually. Times depend on the machine; compare them by ratio in one run.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def fill(table: Table, count: int) -> None:
 
 
 def by_hand(table: Table) -> Iterator[dict[str, Any]]:
-    """The baseline: every item of the partition as DynamoDB returns it."""
+    """Yield every item of the partition as DynamoDB returns it; the baseline."""
     params: dict[str, Any] = {
         "KeyConditionExpression": "pk = :pk",
         "ExpressionAttributeValues": {":pk": {"S": f"CUSTOMER#{CUSTOMER}"}},
@@ -49,7 +49,7 @@ def by_hand(table: Table) -> Iterator[dict[str, Any]]:
 
 
 def measure(name: str, question: Callable[[], Any]) -> None:
-    """Ask once and print what it took."""
+    """Run the query once and print its cost."""
     started, cpu = time.perf_counter(), time.process_time()
     with capture_requests() as sent:
         found = question()
@@ -59,7 +59,7 @@ def measure(name: str, question: Callable[[], Any]) -> None:
 
 
 def peak(question: Callable[[], Any]) -> tuple[float, float]:
-    """The most memory that Python held while asking, in MiB, and how long it took."""
+    """Return Python's peak memory during the query in MiB, and the seconds."""
     tracemalloc.start()
     started = time.perf_counter()
     question()
@@ -70,7 +70,7 @@ def peak(question: Callable[[], Any]) -> tuple[float, float]:
 
 
 def main(count: int) -> None:
-    """Fill a table and ask."""
+    """Fill a table and measure the queries."""
     with local_engine() as table:
         started = time.perf_counter()
         fill(table, count)

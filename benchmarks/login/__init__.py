@@ -1,4 +1,4 @@
-"""What does a login cost, beside the same on SQLite?"""
+"""What does a login cost, compared with SQLite?"""
 
 from benchmarks import set_up
 

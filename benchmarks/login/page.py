@@ -1,4 +1,4 @@
-"""Somebody logs in by a POST of the login page; in the child process."""
+"""Log in by a POST of the login page, in the child process."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ PASSWORD = "a walk in the park"  # noqa: S105 - of a user in a table in memory
 
 
 def prepare() -> Callable[[], Any]:
-    """Make the user."""
+    """Create the user."""
     begin()
-    # Of the settings that the child was begun with.
+    # Import after ``begin()``, because the child's settings decide which user model exists.
     from django.contrib.auth import get_user_model
     from django.test import Client
 

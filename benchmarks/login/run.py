@@ -1,7 +1,7 @@
-"""What does a login cost, beside the same on SQLite?
+"""What does a login cost, compared with SQLite?
 
-``python -m benchmarks.login.run [--size SIZE] [--json FILE]`` posts the login page, with the lockout and the
-session that the demo has, and with Django's own user and session on SQLite in memory. CPU of the server's process.
+``python -m benchmarks.login.run [--size SIZE] [--json FILE]`` posts the login page with the demo's lockout and
+session, and with Django's user and session on SQLite in memory. It measures the CPU of the server's process.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from benchmarks.harness.report import Report, Size, main
 
 
 def measure(size: Size) -> Report:
-    """One login."""
+    """Measure one login."""
     row = row_of("login", "benchmarks.login.page", repeat=40, size=size)
     return Report("Server CPU of a login, as a multiple of Django on SQLite", "seconds", [row])
 

@@ -1,1 +1,1 @@
-"""A hundred models of each side, whose declarations are a part of a start."""
+"""A hundred models of each side. Their declarations are a part of the start-up."""

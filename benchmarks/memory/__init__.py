@@ -1,4 +1,4 @@
-"""How much memory does an object hold that was read from the table?"""
+"""How much memory does an object from the table hold?"""
 
 from benchmarks import set_up
 

@@ -1,7 +1,7 @@
-"""How much memory does an object hold that was read from the table?
+"""How much memory does an object from the table hold?
 
 ``python -m benchmarks.memory.run [--size SIZE] [--json FILE]`` lists objects with each client while
-``tracemalloc`` counts what Python allocates, and divides what is left when the garbage is collected.
+``tracemalloc`` counts Python's allocations, and divides the memory that remains after garbage collection.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from dynamo_single.testing import local_engine
 
 LISTED, LEAST = 1000, 100
 BASELINE = "floor"
-#: More rounds say nothing: it is the same number each time.
+#: More rounds do not help: the number is the same each time.
 ROUNDS = 3
 
 
 def held(listing: Callable[[], Sequence[Any]]) -> float:
-    """The bytes that an object of a list holds, with its place in the list."""
+    """Return the bytes that an object of a list holds, including its reference in the list."""
     listing()
     gc.collect()
     tracemalloc.start()
@@ -35,7 +35,7 @@ def held(listing: Callable[[], Sequence[Any]]) -> float:
 
 
 def measure(size: Size) -> Report:
-    """The objects of a list, those of ``only()`` and plain rows."""
+    """Measure the objects of a list, objects read with ``only()``, and plain rows."""
     listed = max(LEAST, size.times(LISTED))
     with local_engine() as table, prepared(table.settings, listed=listed) as (found, left_out):
         rows = []

@@ -1,4 +1,4 @@
-"""What does an operation cost the client's CPU, beside every other client and beside the floor?"""
+"""What does an operation cost the client's CPU, compared with other clients and the floor?"""
 
 from benchmarks import set_up
 

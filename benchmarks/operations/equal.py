@@ -1,4 +1,4 @@
-"""That every side reads what was stored, and stores what every side then reads: what is compared has to be the same."""
+"""Check that every side reads and stores equal data: comparisons are fair only for equal results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SQL = "Django, SQLite"
 
 
 def assert_equal(found: Mapping[str, Side], *, listed: int, many: int) -> None:
-    """Raise unless all sides give equal data for every operation that they have."""
+    """Raise unless all sides return equal data for each operation that they support."""
     floor = found["floor"]
     for side in found.values():
         _same(side, "get", [side.get()], [values(side.listed, side.number)])

@@ -1,4 +1,4 @@
-"""The data that every side reads: one customer's short list, and another one's long list."""
+"""The data that every side reads: a customer with a short list, and a customer with a long list."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dynamo_single.conf import TableSettings
 def prepared(
     settings: TableSettings, *, listed: int, many: int = 1, bulk: int = 1
 ) -> Iterator[tuple[dict[str, Side], dict[str, str]]]:
-    """Within the block: the sides, with a filled table, and why some are left out."""
+    """Fill the table; yield the sides, and the reasons why others are left out."""
     floor = Floor(settings, bulk=bulk)
     for customer, number in ((floor.listed, listed), (floor.long_list, many)):
         floor.put(wire(customer, each) for each in range(1, number + 1))

@@ -1,7 +1,7 @@
-"""What does an operation cost the client's CPU, beside every other client and beside the floor?
+"""What does an operation cost the client's CPU, compared with other clients and the floor?
 
 ``python -m benchmarks.operations.run [--size SIZE] [--json FILE]`` starts a local engine in memory, fills it,
-asserts that all sides read and write equal data, and measures their operations in turns.
+asserts that all sides read and write equal data, and measures their operations alternately.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from benchmarks.sides.side import Side
 from dynamo_single.testing import local_engine
 
 LISTED, MANY, BULK = 1000, 10_000, 1000
-#: As many as one BatchGetItem reads.
+#: The most items of a BatchGetItem.
 LEAST = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What is measured: a method of the sides, and how often one measurement calls it at full size."""
+    """A measured operation: a method of the sides, and the number of calls in one measurement at full size."""
 
     method: str
     name: str
@@ -43,14 +43,14 @@ OPERATIONS = (
     Operation("atomic", "atomic block of ten", 60),
     Operation("bulk_create", "bulk_create of {bulk}", 1),
     Operation("bulk_in_transactions", "bulk_create of {bulk}, in_transactions", 1),
-    # The floor sends one number, so a multiple of it would say nothing.
+    # The floor sends only one number, so a multiple of its time would be meaningless.
     Operation("document", "one place in a document of 300 KB", 4, "PynamoDB"),
     Operation("put_many", "bulk_create of {bulk}, update_conflicts", 1),
 )
 
 
 def measured(operation: Operation, found: Mapping[str, Side], size: Size) -> dict[str, list[float]]:
-    """The CPU seconds of one call, of each side that has the operation; ours twice."""
+    """Return the CPU seconds of one call for each side that supports the operation, and twice for ours."""
     cases = {name: case for name, side in found.items() if (case := getattr(side, operation.method))}
     cases[CONTROL] = cases[OURS]
     for case in cases.values():
@@ -59,7 +59,7 @@ def measured(operation: Operation, found: Mapping[str, Side], size: Size) -> dic
 
 
 def measure(size: Size) -> Report:
-    """All operations."""
+    """Measure all operations."""
     listed, many, bulk = (size.times(number) if size.name == "tiny" else number for number in (LISTED, MANY, BULK))
     listed = max(listed, LEAST)
     with local_engine() as table, prepared(table.settings, listed=listed, many=many, bulk=bulk) as (found, left_out):

@@ -1,4 +1,4 @@
-"""How long does one wait for a list over shards?"""
+"""How long does a list over shards take?"""
 
 from benchmarks import set_up
 

@@ -1,10 +1,10 @@
-"""How long does one wait for a list over shards, and how much is read for it?
+"""How long does a list over shards take, and how much does it read?
 
-``python -m benchmarks.shards.run [ITEMS] [SHARDS]`` starts a local engine in memory, fills so many shards and reads
-them where each request is 5 ms on its way. The baseline is the same list with ``PARALLEL_READS`` 1: one shard after the
-other. Once the engine answers, whose work is on the same cores, so that eight requests at once wait for each other
-there; and once its answers are replayed, which is as if DynamoDB's were 5 ms away. ``own CPU`` is what this process
-works itself: what it does not share. Times are this machine's; compare them by ratio in one run.
+``python -m benchmarks.shards.run [ITEMS] [SHARDS]`` starts a local engine in memory, fills the shards and reads them
+with a delay of 5 ms for each request. The baseline is the same list with ``PARALLEL_READS`` 1, which reads the shards
+sequentially. The first table uses the engine: it works on the same cores, so eight parallel requests wait for each
+other there. The second table replays its responses, as if DynamoDB were 5 ms away. ``own CPU`` is the CPU of this
+process alone. Times depend on the machine; compare them by ratio in one run.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def first_page() -> int:
-    """The first hundred."""
+    """Return the length of the first page of a hundred."""
     return len(Visit.objects.order_by("-at").page(size=PAGE))
 
 
 def fifth_page() -> int:
-    """The hundred after four pages, without these."""
+    """Return the length of the fifth page, without reading the four before it."""
     return len(Visit.objects.order_by("-at").page(size=PAGE, cursor=_cursor()))
 
 
@@ -52,12 +52,12 @@ def _cursor() -> str | None:
 
 
 def listed() -> int:
-    """All of them."""
+    """Return the length of the whole list."""
     return len(list(Visit.objects.order_by("at")))
 
 
 def counted() -> int:
-    """How many there are."""
+    """Return the count of the list."""
     return int(Visit.objects.count())
 
 
@@ -71,7 +71,7 @@ QUESTIONS: dict[str, Callable[[], int]] = {
 
 @contextlib.contextmanager
 def at_once(reads: int) -> Iterator[None]:
-    """Within the block so many reads of one query are under way."""
+    """Limit the parallel reads of a query to ``reads`` within the block."""
     declared = dict(django_settings.DYNAMO_SINGLE)
     declared["default"] = {**declared["default"], "PARALLEL_READS": reads}
     with override_settings(DYNAMO_SINGLE=declared):
@@ -79,14 +79,14 @@ def at_once(reads: int) -> Iterator[None]:
 
 
 class Cost(NamedTuple):
-    """The least that a question takes, in seconds: until it is answered, and of this process's own work."""
+    """The least seconds of a query: the wall time, and the CPU of this process."""
 
     wall: float
     cpu: float
 
 
 def cost(question: Callable[[], int]) -> Cost:
-    """What it takes at the least, in some rounds: other processes only add to it."""
+    """Return the least cost in several rounds, because other processes only add to it."""
     question()
     walls, cpus = [], []
     for _ in range(ROUNDS):
@@ -98,7 +98,7 @@ def cost(question: Callable[[], int]) -> Cost:
 
 
 def measure(items: int, shards: int) -> None:
-    """Fill, ask, and print a table for either way to answer."""
+    """Fill the shards; print a table with the engine's responses and a table with replayed responses."""
     with local_engine() as table:
         shard_record.record_first(table, registry.layout_of(Visit), shards)
         made = [Visit(visit_id=f"v{n:06}", at=BEGINNING + timedelta(seconds=n), page="/" * 60) for n in range(items)]
@@ -116,7 +116,7 @@ def measure(items: int, shards: int) -> None:
 
 
 def row(name: str, question: Callable[[], Any]) -> None:
-    """One question, one shard after the other and at once."""
+    """Print a query's costs for sequential and for parallel reads."""
     knowledge.schedule(registry.layout_of(Visit))
     question()
     with capture_requests() as sent:

@@ -1,1 +1,1 @@
-"""The sides of a comparison: each client with the same operations on the same items, in its own documented way."""
+"""The sides of a comparison: each client with the same operations on the same items, as its documentation shows."""

@@ -1,4 +1,4 @@
-"""aiodynamo on aiohttp: plain values, asynchronous; each operation is one run of a loop that stays."""
+"""aiodynamo on aiohttp, asynchronous and with plain values. Each operation is one run of a permanent loop."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ ABSENT = F("pk").does_not_exist()
 
 
 def client(session: aiohttp.ClientSession, endpoint_url: str | None, region: str) -> Client:
-    """A client with numbers as Decimals, which lose nothing."""
+    """Return a client with numbers as Decimals, which are exact."""
     return Client(
         AIOHTTP(session), StaticCredentials(Key("local", "local")), region, URL(endpoint_url), numeric_type=Decimal
     )
 
 
 class AioDynamo(Side):
-    """The client, one item at a time and many."""
+    """The client, for individual and for many items."""
 
     name = "aiodynamo"
 

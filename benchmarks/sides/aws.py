@@ -1,6 +1,6 @@
-"""boto3: its client with AttributeValues as they are, and its resource's, which takes and gives plain values.
+"""boto3: its client, which uses AttributeValues, and its resource's client, which uses plain values.
 
-boto3's client is botocore's, which stands in where boto3 is not installed.
+boto3's client is botocore's, so botocore replaces boto3 if boto3 is not installed.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ except ModuleNotFoundError:
 
 
 def options(endpoint_url: str | None, region: str) -> dict[str, Any]:
-    """What a client is made with; more connections than threads of any benchmark."""
+    """Return the options of a client, with more connections than any benchmark has threads."""
     return {
         "endpoint_url": endpoint_url,
         "region_name": region,
         "aws_access_key_id": "local",
-        "aws_secret_access_key": "local",  # an engine on this machine, which checks none
+        "aws_secret_access_key": "local",  # an engine on this machine, which does not check it
         "config": Config(max_pool_connections=32, retries={"mode": "standard"}),
     }
 
 
 class Client(Side):
-    """The client, which knows AttributeValues only."""
+    """The client, which supports only AttributeValues."""
 
     name = "boto3" if boto3 else "botocore"
-    #: How the client wants an item.
+    #: Returns an item in the client's representation.
     item: Callable[[str, int], dict[str, Any]] = staticmethod(wire)
 
     def __init__(self, *arguments: Any, **kinds: Any) -> None:
@@ -46,7 +46,7 @@ class Client(Side):
         self._all = [self._texts(each) for each in self.keys]
 
     def connected(self) -> Any:
-        """A new client."""
+        """Return a new client."""
         made = options(self.settings.endpoint_url, self.settings.region)
         return (
             boto3.client("dynamodb", **made)
@@ -56,7 +56,7 @@ class Client(Side):
 
     @staticmethod
     def text(value: str) -> Any:
-        """A text as this client wants it."""
+        """Return a string in the client's representation."""
         return {"S": value}
 
     def get(self) -> Any:
@@ -134,19 +134,19 @@ class Client(Side):
 
 
 class Resource(Client):
-    """The client of boto3's resource, which makes plain values of AttributeValues, and the other way round."""
+    """The client of boto3's resource, which converts plain values to AttributeValues, and back."""
 
     name = "boto3 resource"
     item = staticmethod(item)
 
     def connected(self) -> Any:
-        """A new resource's client."""
+        """Return the client of a new resource."""
         made = options(self.settings.endpoint_url, self.settings.region)
         return boto3.resource("dynamodb", **made).meta.client
 
     @staticmethod
     def text(value: str) -> Any:
-        """A text is itself."""
+        """Return the string."""
         return value
 
 

@@ -1,4 +1,4 @@
-"""pydynox: a model whose client is written in Rust, by its synchronous methods."""
+"""The synchronous methods of pydynox, whose client is written in Rust."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.sides.side import IN_BLOCK, Side
 
 
 def model_of(table: str, endpoint_url: str | None, region: str) -> type[Any]:
-    """The model of one table, with a client of its own. Its moments are numbers: it stores moments as texts only."""
+    """Return the model of one table, with a separate client. Datetimes are numbers, as it supports only strings."""
     secret = {"access_key": "local", "secret_key": "local"}
     client = DynamoDBClient(region=region, endpoint_url=endpoint_url, **secret)
 
@@ -49,7 +49,7 @@ class PyDynox(Side):
         self.order = self.get()
 
     def new_order(self, customer: str, number: int) -> Any:
-        """An order that is not stored yet."""
+        """Return a new order, which is not stored."""
         stored = item(customer, number)
         stored["item_type"] = stored.pop("itemType")
         return self.model(**stored)
@@ -65,7 +65,7 @@ class PyDynox(Side):
         return made
 
     def save(self) -> Any:
-        """``sync_update()`` of one attribute, which reads nothing back."""
+        """``sync_update()`` of one attribute, which does not read the item back."""
         self.order.sync_update(status=self.status(), condition=self.model.pk.exists())
         return self.order
 

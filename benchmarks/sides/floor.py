@@ -1,4 +1,4 @@
-"""The floor: a connection kept alive, orjson, and items as plain values, without signatures, retries and checks."""
+"""The floor: a persistent connection, orjson and items as plain values, without signatures, retries and checks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import orjson
 from benchmarks.orders import ENTRY, PLACE, attribute_value, document, wire
 from benchmarks.sides.side import IN_BLOCK, Side
 
-#: What one request takes at most: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
+#: The most items of a request: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
 BATCH = 25
 MISSING = {"ConditionExpression": "attribute_not_exists(#p)", "ExpressionAttributeNames": {"#p": "pk"}}
 CHANGED = {
@@ -28,7 +28,7 @@ NAMED = {
     "ExpressionAttributeNames": {"#p": "pk", "#n": "number", "#s": "status"},
     "KeyConditionExpression": "#p = :p",
 }
-#: A local engine wants a signature to be there, and checks none.
+#: A local engine requires a signature, but does not check it.
 HEADERS = {
     "Content-Type": "application/x-amz-json-1.0",
     "X-Amz-Date": "20260101T000000Z",
@@ -38,7 +38,7 @@ HEADERS = {
 
 
 def plain(stored: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """An item of texts and numbers as plain values."""
+    """Return an item of strings and numbers as plain values."""
     read: dict[str, Any] = {}
     for name, value in stored.items():
         for kind, each in value.items():
@@ -50,7 +50,7 @@ def plain(stored: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 class Floor(Side):
-    """``http.client`` and orjson by hand."""
+    """``http.client`` and orjson without a client library."""
 
     name = "floor"
 
@@ -64,7 +64,7 @@ class Floor(Side):
         self._wire_keys = [texts(each) for each in self.keys]
 
     def call(self, operation: str, params: dict[str, Any]) -> Any:
-        """One request, on the thread's connection."""
+        """Send one request on the thread's connection."""
         try:
             connection = self._local.connection
         except AttributeError:
@@ -119,7 +119,7 @@ class Floor(Side):
         return [plain(each) for each in answer["Responses"][self.table]]
 
     def document(self) -> int:
-        """UpdateItem of one place, of an item that is put first."""
+        """UpdateItem of one path, in an item that is put first."""
         key = texts(self.document_key)
         if not self._has_document:
             self.call("PutItem", {"TableName": self.table, "Item": {**key, "data": attribute_value(document())}})
@@ -150,7 +150,7 @@ class Floor(Side):
     bulk_in_transactions = put_many = bulk_create
 
     def put(self, items: Any) -> None:
-        """Put items, whatever is there."""
+        """Put items, and overwrite existing ones."""
         requests = [{"PutRequest": {"Item": each}} for each in items]
         for start in range(0, len(requests), BATCH):
             answer = self.call("BatchWriteItem", {"RequestItems": {self.table: requests[start : start + BATCH]}})

@@ -1,4 +1,4 @@
-"""What Django's own words are on every side that has a manager."""
+"""Operations with Django's API, for every side that has a manager."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from benchmarks.sides.side import Side
 
 
 class DjangoSide(Side):
-    """Operations of a manager; a subclass says which, and which objects are read and written."""
+    """Operations of a manager. A subclass sets the manager, and the objects to read and write."""
 
     #: A manager or a queryset of all orders.
     orders: Any
-    #: The order that is read and written, its ``pk``, and the ``pk`` of those that are read in bulk.
+    #: The order that is read and written, its ``pk``, and the ``pk`` of the orders that are read in bulk.
     order: Any
     pk: Any
     pks: Sequence[Any]

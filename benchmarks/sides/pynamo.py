@@ -1,4 +1,4 @@
-"""PynamoDB: a plain model, used as its documentation has it."""
+"""PynamoDB: a plain model, used as its documentation describes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PynamoDB(Side):
         self._document: Any = None
 
     def new_order(self, customer: str, number: int) -> Any:
-        """An order that is not stored yet."""
+        """Return a new order, which is not stored."""
         stored = item(customer, number)
         stored["item_type"] = stored.pop("itemType")
         return self.model(**{**stored, **values(customer, number)})
@@ -68,7 +68,7 @@ class PynamoDB(Side):
         return list(self.model.batch_get([(each["pk"], each["sk"]) for each in self.keys]))
 
     def document(self) -> int:
-        """``save()`` of an object with one place changed, which puts the whole item."""
+        """``save()`` of an object with one changed path, which puts the whole item."""
         if self._document is None:
             kind = pynamodb_model.document_of(self.settings.endpoint_url, self.settings.region, self.table)
             self._document = kind(*self.document_key.values(), data=document())

@@ -1,4 +1,4 @@
-"""The baseline: the items of ``tests.catalog.models.Order`` as a model of PynamoDB, as its documentation has it."""
+"""The baseline: the items of ``tests.catalog.models.Order`` as a PynamoDB model, as its documentation describes."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ MILLISECOND = timedelta(milliseconds=1)
 
 
 class MomentAttribute(Attribute[datetime]):
-    """Epoch milliseconds, which PynamoDB has no attribute for."""
+    """Epoch milliseconds, for which PynamoDB does not have an attribute."""
 
     attr_type = NUMBER
 
     def serialize(self, value: datetime) -> str:
-        """As it is stored."""
+        """Return the stored value."""
         return str((value - EPOCH) // MILLISECOND)
 
     def deserialize(self, value: str) -> datetime:
-        """As it was."""
+        """Return the Python value."""
         return EPOCH + int(value) * MILLISECOND
 
 
 class DecimalAttribute(Attribute[Decimal]):
-    """A number with all its digits; PynamoDB's ``NumberAttribute`` makes a float of it."""
+    """A number with all its digits. PynamoDB's ``NumberAttribute`` returns a float."""
 
     attr_type = NUMBER
 
     def serialize(self, value: Decimal) -> str:
-        """As it is stored."""
+        """Return the stored value."""
         return str(value)
 
     def deserialize(self, value: str) -> Decimal:
-        """As it was."""
+        """Return the Python value."""
         return Decimal(value)
 
 
 def model_of(endpoint_url: str | None, region: str, table: str) -> type[Any]:
-    """The model of one table."""
+    """Return the model of one table."""
 
     class PeerOrder(Model):
         class Meta:
@@ -72,7 +72,7 @@ def model_of(endpoint_url: str | None, region: str, table: str) -> type[Any]:
 
 
 def document_of(endpoint_url: str | None, region: str, table: str) -> type[Any]:
-    """The model of an item with a document."""
+    """Return the model of an item with a document."""
 
     class PeerDocument(Model):
         class Meta:

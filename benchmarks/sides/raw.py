@@ -34,7 +34,7 @@ class Raw(Floor):
         self._date, self._day_key = "", b""
 
     def call(self, operation: str, params: dict[str, Any]) -> Any:
-        """One request, on the thread's connection."""
+        """Send one request on the thread's connection."""
         status, body = self._exchange(self._signed(operation, orjson.dumps(params)))
         if status != b"200":
             raise RuntimeError(f"{operation}: {status!r} {body!r}")

@@ -1,4 +1,4 @@
-"""What a side can be asked to do, and which sides there are here."""
+"""The operations of a side, and the sides that are installed."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 from benchmarks.orders import CUSTOMER, key
 from dynamo_single.conf import TableSettings
 
-#: How many objects the operations on many are about.
+#: The numbers of objects in operations on many objects.
 IN_BULK, IN_BLOCK = 100, 10
 
 
 class Side:
-    """One client, with a connection of its own. An operation that a client has no way for is ``None``.
+    """One client with a separate connection. An operation that the client does not support is ``None``.
 
-    ``listed`` and ``long_list`` are the customers of two lists of different lengths; the item that is read and
-    written alone is the first of ``listed``.
+    ``listed`` and ``long_list`` are the customers of two lists of different lengths. Operations on an individual
+    item use the first item of ``listed``.
     """
 
     name = ""
@@ -50,23 +50,23 @@ class Side:
         self.document_key = {"pk": f"DOCUMENT#{self.name}", "sk": "#METADATA"}
 
     def new(self) -> tuple[str, int]:
-        """The customer and number of an order that is not there yet."""
+        """Return the customer and number of an order that does not exist."""
         return f"{CUSTOMER}-{self.name}", next(self._made)
 
     def new_block(self) -> str:
-        """A customer who has no orders yet."""
+        """Return a customer without orders."""
         return f"{CUSTOMER}-{self.name}-{next(self._blocks)}"
 
     def status(self) -> str:
-        """A status that is stored nowhere."""
+        """Return a status that is not stored."""
         return f"status {self.name} {next(self._status)}"
 
     def stock(self) -> int:
-        """A number that is in no document."""
+        """Return a number that the document does not contain."""
         return next(self._stock)
 
     def close(self) -> None:
-        """End what was begun; the connections are the process's."""
+        """Close open resources, except the connections, which belong to the process."""
 
 
 #: In the order of the table's columns.
@@ -74,7 +74,7 @@ MODULES = ("floor", "raw", "aws", "pynamo", "aio", "dynox", "sqlite", "ours")
 
 
 def sides(settings: TableSettings, *, bulk: int) -> tuple[dict[str, Side], dict[str, str]]:
-    """A new instance of each side whose package is installed, and why the others are left out."""
+    """Return a new instance of each side whose package is installed, and the reasons why others are left out."""
     found, left_out = {}, {}
     for kind in _imported(left_out):
         found[kind.name] = kind(settings, bulk=bulk)

@@ -1,4 +1,4 @@
-"""Django on SQLite, in the memory of this process: no network at all, and Django's own ORM."""
+"""Django's ORM on SQLite, in the memory of this process, without a network."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Sqlite(DjangoSide):
                 editor.create_model(self.model)
 
     def fill(self, customer: str, number: int) -> None:
-        """Put a customer's orders into the table, in the place of those that are there."""
+        """Replace a customer's orders in the table."""
         self.orders.filter(customer=customer).delete()
         self.orders.bulk_create(self.model(**values(customer, each)) for each in range(1, number + 1))
 
     def ready(self) -> None:
-        """Remember which orders are read and written."""
+        """Record the orders to read and write."""
         listed = self.orders.filter(customer=self.listed)
         self.order = listed.get(number=self.number)
         self.pk = self.order.pk
@@ -41,7 +41,7 @@ class Sqlite(DjangoSide):
 
     @property
     def orders(self) -> QuerySet[Any]:
-        """All of them."""
+        """Return all orders."""
         return self.model.objects.using(ALIAS)
 
     def atomic(self) -> Any:

@@ -1,1 +1,1 @@
-"""The baseline that is no DynamoDB: the same data in tables of SQLite."""
+"""The baseline without DynamoDB: the same data in tables of SQLite."""

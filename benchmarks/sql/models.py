@@ -1,4 +1,4 @@
-"""What ``tests.catalog.models.Order`` and the demo's ``Company`` hold, as models of Django."""
+"""The data of ``tests.catalog.models.Order`` and the demo's ``Company`` as Django models."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.db import models
 
 
 class SqlOrder(models.Model):
-    """An order; what DynamoDB's item has in keys is an index here."""
+    """An order. The keys of DynamoDB's item are indexes here."""
 
     customer = models.CharField(max_length=100)
     number = models.IntegerField()

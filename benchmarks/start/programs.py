@@ -1,4 +1,4 @@
-"""The programs whose start is measured: each is run by a Python of its own, and prints the CPU seconds of two parts.
+"""The programs whose start is measured. Each runs in a separate Python process and prints the CPU seconds of two parts.
 
 They are templates: ``$url`` is the setting of the table, ``$endpoint`` the engine's address.
 """
@@ -58,7 +58,7 @@ Company.objects.filter(company_id="company-3f0d2a54-7d2b-4c1e-9a0e-5b8f6c7d1e22"
 """
 
 DJANGO = "Django and pynamodb"
-#: By name, what is done before the first request, and that request.
+#: By name, the code before the first request, and the first request.
 PROGRAMS = {
     DJANGO: (_PLAIN + "import pynamodb.models", ""),
     "Django alone": (_PLAIN, ""),
@@ -68,6 +68,6 @@ PROGRAMS = {
     "ours": (_OURS, _OURS_FIRST),
 }
 
-#: The same with a hundred models more, and ours with a first ``get()`` instead of a filter.
+#: The programs with a hundred more models, and ours with a first ``get()`` instead of a filter.
 MANY = {DJANGO: (_MANY_PLAIN + "import pynamodb.models", ""), "ours": (_MANY_OURS, "")}
 GET = {"PynamoDB": PROGRAMS["PynamoDB"], "ours": (_OURS, _OURS_GET)}

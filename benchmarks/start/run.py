@@ -1,8 +1,8 @@
 """What does it cost to start, and to send the first request?
 
 ``python -m benchmarks.start.run [--size SIZE] [--json FILE]`` starts Python again for each measurement, with
-bytecode that is there already, and prints CPU: imports and ``django.setup()``, and the first GetItem after them, with
-the client that it makes. People run this on Lambda.
+existing bytecode, and prints CPU: imports and ``django.setup()``, and the first GetItem after them, including the
+creation of its client. These are the costs of a cold start on Lambda.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ print(after, time.process_time() - after)
 
 
 def run(program: tuple[str, str], port: int) -> tuple[float, float]:
-    """The CPU seconds of a new process until it is set up, and of its first request."""
+    """Return the CPU seconds of a new process for its setup and for its first request."""
     setup, first = program
     place = f"127.0.0.1:{port}"
     url = f"dynamodb://{place}/single-table?region=us-east-1"
     whole = Template(_MEASURED).substitute(setup=setup, first=first)
     code = Template(whole).substitute(url=url, endpoint=f"http://{place}")
-    left_out = ("AWS_", "DJANGO_", "PYTHONDONTWRITEBYTECODE")  # without bytecode, compiling is what would be measured
+    left_out = ("AWS_", "DJANGO_", "PYTHONDONTWRITEBYTECODE")  # without bytecode, Python would compile again
     known = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     answer = subprocess.run(
         (sys.executable, "-c", code),
@@ -48,7 +48,7 @@ def run(program: tuple[str, str], port: int) -> tuple[float, float]:
 
 
 def in_turns(programs: Mapping[str, tuple[str, str]], port: int, count: int) -> dict[str, list[tuple[float, float]]]:
-    """Every program once a round, each round beginning with another one."""
+    """Run each program once in each round, and start each round with another program."""
     names = list(programs)
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     for number in range(count):
@@ -59,13 +59,13 @@ def in_turns(programs: Mapping[str, tuple[str, str]], port: int, count: int) -> 
 
 
 def measure(size: Size) -> Report:
-    """Starting, the first request, and both."""
+    """Measure the start, the first request, and both."""
     programs = {name: program for name, program in PROGRAMS.items() if name != "boto3" or find_spec("boto3")}
     programs[CONTROL] = programs[OURS]
     with local_engine() as table:
         port = urlsplit(table.settings.endpoint_url).port
         if size.name != "tiny":
-            for program in (*programs.values(), *MANY.values()):  # so that all bytecode is there
+            for program in (*programs.values(), *MANY.values()):  # writes the bytecode
                 run(program, port)
         taken = in_turns(programs, port, size.rounds)
         many = in_turns(MANY, port, size.rounds)

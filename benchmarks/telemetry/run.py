@@ -1,8 +1,8 @@
 """What do spans and metrics add to the CPU of an HTTP request?
 
 ``python -m benchmarks.telemetry.run [--rounds N]`` requests the demo's page of a company by Django's test client, first
-without reports, and then with a report of each DynamoDB request to OpenTelemetry. The first row is of the API, whose
-spans do nothing. The second is of the SDK, with a reader of metrics and without an exporter of spans. Install
+without reports, and then with a report of each DynamoDB request to OpenTelemetry. The first row is of the API, which
+discards spans. The second is of the SDK, with a reader of metrics and without an exporter of spans. Install
 ``opentelemetry-sdk`` first. The goal for the API is a ratio of at most 1.05.
 """
 
@@ -25,7 +25,7 @@ from dynamo_single.testing import capture_requests, local_engine
 from project.directory.models import Company, Office, Person
 
 OFF, ON, AGAIN = "without", "with reports", "without, again"
-#: How often a page is requested within one measurement.
+#: The number of requests of a page in one measurement.
 REPEAT = 40
 
 
@@ -45,7 +45,7 @@ def page() -> Callable[[], None]:
 
 
 def reported(request: Callable[[], None]) -> Callable[[], None]:
-    """Return the same with a report of each DynamoDB request."""
+    """Return a function that also reports each DynamoDB request."""
 
     def with_reports() -> None:
         redirects.observe(telemetry.report)

@@ -1,6 +1,7 @@
-"""What a test pays for a test table, beside a new table for each test: ``python -m benchmarks.test_isolation.run``.
+"""The cost of a test table for a test, compared with a new table for each test.
 
-On Dynoxide in memory, 200 rounds of each; prints milliseconds (median) for a test that left no, 3 or 60 items.
+``python -m benchmarks.test_isolation.run`` measures 200 rounds on Dynoxide in memory. It prints the median milliseconds
+for a test that leaves 0, 3 or 60 items.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from dynamo_single.table.request import Item
 from dynamo_single.test_tables import contents
 from dynamo_single.testing import local_engine
 
-#: How often each is measured, by the number of items of the class.
+#: The number of rounds by the number of items of the test class.
 ROUNDS = {0: 200, 5000: 5}
 
 
@@ -35,12 +36,12 @@ def keys(number: int, name: str = "TEST") -> list[tuple[str, str]]:
 
 
 def items(number: int, name: str = "TEST") -> dict[tuple[str, str], Item]:
-    """Return such items."""
+    """Return items with these keys."""
     return {key: {"pk": {"S": key[0]}, "sk": {"S": key[1]}} for key in keys(number, name)}
 
 
 def milliseconds(table: Table, rounds: int, number: int, work: Callable[[], object]) -> float:
-    """Return the median of the time that the work takes after a test."""
+    """Return the median time of the work after a test."""
     taken = []
     for _ in range(rounds):
         for item in items(number).values():
@@ -52,7 +53,7 @@ def milliseconds(table: Table, rounds: int, number: int, work: Callable[[], obje
 
 
 def scanned_twice(table: Table, found: dict[tuple[str, str], Item]) -> None:
-    """Read what is there, and write the differences that a second Scan shows."""
+    """Read all items, and revert the differences that a second Scan finds."""
     contents.read(table)
     contents.restore(table, found)
 

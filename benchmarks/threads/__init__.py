@@ -1,4 +1,4 @@
-"""Do threads get more done than one does?"""
+"""Do several threads achieve more than one thread?"""
 
 from benchmarks import set_up
 

@@ -1,7 +1,7 @@
-"""Do threads get more done than one does?
+"""Do several threads achieve more than one thread?
 
-``python -m benchmarks.threads.run [--size SIZE] [--json FILE]`` reads objects one by one, all of them in one
-thread and shared among sixteen, with each client that may be shared by threads. Wall time decides here.
+``python -m benchmarks.threads.run [--size SIZE] [--json FILE]`` reads objects individually, in one thread
+and in sixteen threads, with each client that threads can share. It measures wall time.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from dynamo_single.testing import local_engine
 
 THREADS, GETS, LEAST = 16, 1600, 100
 BASELINE = "floor"
-#: aiodynamo belongs to one loop, and SQLite's memory to one connection.
+#: aiodynamo supports one loop, and SQLite in memory one connection.
 OF_ONE_THREAD = {"aiodynamo": "which is made for one thread.", "Django, SQLite": "whose memory has one connection."}
 
 
 def alone(get: Callable[[], Any], gets: int) -> None:
-    """Read in this thread."""
+    """Read all objects in this thread."""
     for _ in range(gets):
         get()
 
 
 def shared(pool: ThreadPoolExecutor, get: Callable[[], Any], gets: int) -> None:
-    """Read as often in all threads together."""
+    """Read as many objects, shared among all threads."""
     parts = [pool.submit(alone, get, gets // THREADS) for _ in range(THREADS)]
     for part in parts:
         part.result()
 
 
 def measure(size: Size) -> Report:
-    """One thread, and sixteen."""
+    """Measure one thread, and sixteen."""
     gets = max(THREADS, size.times(GETS) // THREADS * THREADS)
     with (
         local_engine() as table,

@@ -1,4 +1,4 @@
-"""How long does one wait for reads that need not wait for each other?"""
+"""How long do independent reads take together?"""
 
 from benchmarks import set_up
 

@@ -1,7 +1,8 @@
-"""How long does one wait for reads that need not wait for each other?
+"""How long do independent reads take together?
 
-``python -m benchmarks.waiting.run [--size SIZE] [--json FILE]`` reads where each request is 5 ms on its way: many
-keys at once, several partitions, and the children of several parents. The baseline is one request. Wall time decides.
+``python -m benchmarks.waiting.run [--size SIZE] [--json FILE]`` reads with a delay of 5 ms for each request: many
+keys together, several partitions, and the children of several parents. The baseline is one request. It measures wall
+time.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ FIRMS = tuple(f"firm-{number}" for number in range(1, PARTITIONS + 1))
 
 
 def fill() -> None:
-    """Five orders of each customer, and as many people of each firm."""
+    """Write five orders for each customer, and five people for each firm."""
     numbers = range(1, INSIDE + 1)
     Order.objects.bulk_create(
         [Order(customer=customer, number=number, total=number) for customer in CUSTOMERS for number in numbers],
@@ -41,7 +42,7 @@ def fill() -> None:
 
 
 def in_turn(floor: Floor, keys: Sequence[str]) -> list[Any]:
-    """A Query of each partition, one after the other."""
+    """Query the partitions sequentially."""
     found = []
     for each in keys:
         asked = {"KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": {":p": {"S": each}}}
@@ -50,18 +51,18 @@ def in_turn(floor: Floor, keys: Sequence[str]) -> list[Any]:
 
 
 def of_partitions() -> list[Any]:
-    """The orders of all customers."""
+    """Return the orders of all customers."""
     return list(Order.objects.filter(customer__in=CUSTOMERS))
 
 
 def of_parents() -> list[Any]:
-    """The firms with their people."""
+    """Return the people of all firms."""
     firms = Firm.objects.filter(firm_id__in=FIRMS).prefetch_related("staff")
     return [each for firm in firms for each in firm.staff.all()]
 
 
 def questions(found: dict[str, Side]) -> dict[str, dict[str, Callable[[], Sequence[Any]]]]:
-    """The cases of each row."""
+    """Return the cases of each row."""
     floor = found["floor"]
     many = {name: side.in_bulk for name, side in found.items() if side.in_bulk and name != "Django, SQLite"}
     partitions = [f"CUSTOMER#{customer}" for customer in CUSTOMERS]
@@ -73,7 +74,7 @@ def questions(found: dict[str, Side]) -> dict[str, dict[str, Callable[[], Sequen
 
 
 def measure(size: Size) -> Report:
-    """Every question."""
+    """Measure all rows."""
     with local_engine() as table, far_away(table.settings) as far, prepared(far, listed=LEAST) as (found, left_out):
         fill()
         settle()

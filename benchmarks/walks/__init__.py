@@ -1,4 +1,4 @@
-"""How far an operation walks through the app's code: calls, modules entered, and moves between them."""
+"""The path of an operation through the app's code: calls, entered modules, and moves between them."""
 
 from benchmarks import set_up
 

@@ -1,4 +1,4 @@
-"""The model whose walks are held by a test: plain, with a trash, two texts and one index."""
+"""The model whose walks a test limits: plain, with a trash, two strings and one index."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dynamo_single import models
 
 
 class Memo(models.SoftDeleteModel):
-    """A note with a title, by which a key lists it."""
+    """A note with a title, which orders it in a key."""
 
     memo_id = models.IdAttribute(prefix="memo")
     title = models.UnicodeAttribute()

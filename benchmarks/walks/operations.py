@@ -1,7 +1,7 @@
-"""The operations that are followed: how each is made ready, and what is then done.
+"""The traced operations: the preparation of each, and the operation itself.
 
-Everything here is public, so that the figures of one commit can be taken on another. Identifiers are fixed, since some
-walks depend on what a value begins with.
+The operations use only public names, so that different commits can be compared. Identifiers are fixed, because some
+walks depend on the beginning of a value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from django.test import Client
 from benchmarks.walks.models import Memo
 from project.directory.models import Company
 
-#: Makes one operation ready, however often it is asked; only what it returns is followed.
+#: Prepares one operation, any number of times. Only the returned function is traced.
 Prepare = Callable[[], Callable[[], Any]]
 
 PASSWORD = "a walk in the park"  # noqa: S105 - of a user in a table in memory
@@ -31,14 +31,14 @@ PRODUCT = "product-3f0d2a54-7d2b-4c1e-9a0e-5b8f6c{:06d}"
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Something that a project does all day."""
+    """An operation that is frequent in a project."""
 
     name: str
     prepare: Prepare
 
 
 def operations() -> Iterator[Operation]:
-    """All that the installed apps have models for: the demo's, and the tests' if ``tests.catalog`` is installed."""
+    """Yield the operations of the installed apps: the demo's, and the tests' if ``tests.catalog`` is installed."""
     yield from _of_a_plain_model()
     yield from _of_the_demo()
     if apps.is_installed("tests.catalog"):
@@ -97,7 +97,7 @@ def _login() -> Callable[[], Any]:
 
 
 def _of_the_catalog() -> Iterator[Operation]:
-    # By name, since without their app being installed they cannot even be imported.
+    # Use names, because the models cannot be imported if their app is not installed.
     Firm, Order, Product = (apps.get_model("catalog", name) for name in ("Firm", "Order", "Product"))
     firm = Firm.objects.create(firm_id="f1", name="Walkers", stock="W")
     values = count()

@@ -1,10 +1,10 @@
-"""How far does an operation walk through the app's own code? Calls, modules entered with their sizes, and moves.
+"""How far does an operation walk through the app's code? Calls, entered modules with their sizes, and moves.
 
-``python -m benchmarks.walks.run [--modules N|all] [--json|--readme]`` starts a local engine in memory, carries each
-operation out twice, and follows it the third time. What counts as a call, a module and a move is in ``trace``. With
-``DJANGO_SETTINGS_MODULE=project.settings`` only the demo's models are installed, and the tests' operations left out.
-Then the package's largest module and longest function are printed. ``--readme`` writes the counts, which a test
-compares, into ``benchmarks/README.md``.
+``python -m benchmarks.walks.run [--modules N|all] [--json|--readme]`` starts a local engine in memory, runs each
+operation twice, and traces the third run. ``trace`` defines calls, modules and moves. With
+``DJANGO_SETTINGS_MODULE=project.settings``, only the demo's models are installed, and the tests' operations are left
+out. Finally the command prints the package's largest module and longest function. ``--readme`` writes the counts, which
+a test compares, into ``benchmarks/README.md``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ README = PACKAGE.parent / "benchmarks" / "README.md"
 
 
 def measure(operation: Operation, shape: Shape) -> dict[str, Any]:
-    """Carry an operation out until it is warm, count its requests, and follow it once."""
+    """Run an operation until it is warm, count its requests, and trace it once."""
     operation.prepare()()
     warm = operation.prepare()
     with capture_requests() as sent:
@@ -48,7 +48,7 @@ def measure(operation: Operation, shape: Shape) -> dict[str, Any]:
 
 
 def print_walk(walk: dict[str, Any], shown: int | None) -> None:
-    """One row, and below it the modules that were entered, the largest first."""
+    """Print one row, and below it the entered modules, the largest first."""
     modules = walk["modules"]
     lines = sum(module["lines"] for module in modules)
     print(
@@ -60,7 +60,7 @@ def print_walk(walk: dict[str, Any], shown: int | None) -> None:
 
 
 def counts(walks: list[dict[str, Any]]) -> str:
-    """The counts that depend on the code of the operations alone, as a table of Markdown."""
+    """Return the counts that depend only on the operations' code, as a Markdown table."""
     rows = ["| operation | requests | calls | modules | moves |", "|---|---|---|---|---|"]
     for walk in walks:
         figures = (walk["requests"], walk["calls"], len(walk["modules"]), walk["moves"])
@@ -69,7 +69,7 @@ def counts(walks: list[dict[str, Any]]) -> str:
 
 
 def write_counts(table: str) -> None:
-    """Put the table of counts in the place of the one in ``benchmarks/README.md``."""
+    """Replace the table of counts in ``benchmarks/README.md``."""
     before, begin, rest = README.read_text(encoding="utf-8").partition(table.partition("\n")[0])
     after = rest[rest.index("\n\n") :]
     if not begin:
@@ -78,7 +78,7 @@ def write_counts(table: str) -> None:
 
 
 def print_shape(shape: Shape) -> None:
-    """The largest module and the longest function."""
+    """Print the largest module and the longest function."""
     module = max(shape.modules, key=lambda name: shape.modules[name])
     function = max(shape.functions, key=lambda name: shape.functions[name])
     print(
@@ -90,7 +90,7 @@ def print_shape(shape: Shape) -> None:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure and print all operations."""
     # The state of the table is read once: at a local engine a process reads it each second.
     knowledge.LOCAL_LEASE = 3600.0  # type: ignore[misc]
     parser = argparse.ArgumentParser(description=__doc__)

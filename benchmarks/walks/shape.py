@@ -1,4 +1,4 @@
-"""How large the modules and functions of a package are, by reading them without importing them."""
+"""The sizes of a package's modules and functions, read without an import."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Shape:
 
     @property
     def long_modules(self) -> int:
-        """How many modules have more than 400 lines."""
+        """The number of modules with more than 400 lines."""
         return sum(lines > LONG_MODULE for lines in self.modules.values())
 
     @property
     def long_functions(self) -> int:
-        """How many functions have more than 60 lines."""
+        """The number of functions with more than 60 lines."""
         return sum(lines > LONG_FUNCTION for lines in self.functions.values())
 
 

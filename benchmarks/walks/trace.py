@@ -1,18 +1,18 @@
-"""One operation, followed call by call through the Python code of one package.
+"""Trace one operation, call by call, through the Python code of one package.
 
-The rules, so that figures of different days can be compared:
+These rules make the numbers of different days comparable:
 
-- A *call* is an event ``call`` of ``sys.setprofile`` in a frame whose code lies in the package. That is every function
-  called, every resumption of a generator or coroutine (a generator expression over three values makes four), and every
-  frame of a comprehension. From Python 3.12 on, list, dict and set comprehensions have no frame of their own; those
-  that have one are counted in ``comprehensions`` too, so that ``calls - comprehensions`` means the same everywhere.
-- A *module* is entered by a call into its file, whatever called it.
-- A *move* is a call into another module than that of the call before it. Returns are not counted: going into a module
-  and coming back to call something there makes two moves, and the last way home none.
+- A *call* is an event ``call`` of ``sys.setprofile`` in a frame whose code is in the package. These are all function
+  calls, resumptions of a generator or coroutine (a generator expression over three values makes four), and frames of
+  comprehensions. Starting with Python 3.12, list, dict and set comprehensions do not have a separate frame. Frames of
+  comprehensions also count in ``comprehensions``, so ``calls - comprehensions`` means the same in every version.
+- A *module* is entered by a call into its file from any code.
+- A *move* is a call into another module than the previous call. Returns are not counted: entering a module and then
+  calling a function of the first module makes two moves. The last return does not make a move.
 
-Code outside the package (Django, botocore, the standard library, the methods that ``dataclass`` writes) is not seen; a
-call that comes through it counts as any other. Threads that the operation starts are not followed, and the garbage
-collector waits.
+Code outside the package (Django, botocore, the standard library, the methods that ``dataclass`` writes) is not
+traced, but a call from this code counts like any other. Threads that the operation starts are not traced, and the
+garbage collector is disabled.
 """
 
 from __future__ import annotations
@@ -32,33 +32,33 @@ COMPREHENSIONS = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>"})
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What one operation called, in order: a module's name and a function's for each call."""
+    """The calls of one operation in order, each with the names of its module and function."""
 
     steps: tuple[tuple[str, str], ...]
 
     @property
     def calls(self) -> int:
-        """How many calls there were."""
+        """The number of calls."""
         return len(self.steps)
 
     @property
     def comprehensions(self) -> int:
-        """How many of the calls are frames of comprehensions."""
+        """The number of calls that are frames of comprehensions."""
         return sum(function in COMPREHENSIONS for _, function in self.steps)
 
     @property
     def modules(self) -> Counter[str]:
-        """The modules entered, with the calls into each."""
+        """The entered modules, with the calls into each."""
         return Counter(module for module, _ in self.steps)
 
     @property
     def moves(self) -> int:
-        """How often a call was in another module than the one before it."""
+        """The number of calls into another module than the previous call."""
         return sum(before != after for (before, _), (after, _) in pairwise(self.steps))
 
 
 def follow(operation: Callable[[], Any], package: Path) -> Walk:
-    """Carry the operation out and say which calls it made into the package."""
+    """Run the operation and return its calls into the package."""
     root = f"{package}/"
     codes: list[CodeType] = []
 
@@ -78,6 +78,6 @@ def follow(operation: Callable[[], Any], package: Path) -> Walk:
 
 
 def module_name(path: Path, package: Path) -> str:
-    """A file's module, from the package's root: ``orm.query.manager``, and ``table`` for ``table/__init__.py``."""
+    """Return a file's module below the package root: ``orm.query.manager``, or ``table`` for ``table/__init__.py``."""
     parts = path.relative_to(package).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts) or package.name
