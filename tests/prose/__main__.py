@@ -30,6 +30,7 @@ BUDGETED = (
     "dynamo_single/",
     "accounts/",
     "project/",
+    "benchmarks/",
 )
 #: The list itself, its tests, and a model whose name is one of the words.
 EXCEPT = ("tests/prose/", "tests/unit/test_prose.py", "tests/unit/checks/test_checks.py")
