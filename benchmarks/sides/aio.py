@@ -50,21 +50,21 @@ class AioDynamo(Side):
         self.loop.close()
 
     def get(self) -> Any:
-        """``get_item()``."""
+        """Call ``get_item()``."""
         return self.loop.run_until_complete(self.client.get_item(self.table, self.key))
 
     def create(self) -> Any:
-        """``put_item()``, if there is none."""
+        """Call ``put_item()`` if the item does not exist."""
         made = self.new()
         self.loop.run_until_complete(self.client.put_item(self.table, item(*made), condition=ABSENT))
         return made
 
     def save(self) -> Any:
-        """``update_item()`` of one attribute, which returns the item."""
+        """Call ``update_item()`` for one attribute, which returns the item."""
         return self._change(ReturnValues.all_new)
 
     def update(self) -> Any:
-        """``update_item()`` of one attribute, which returns nothing."""
+        """Call ``update_item()`` for one attribute, without returned values."""
         return self._change(ReturnValues.none)
 
     def _change(self, returned: ReturnValues) -> Any:
@@ -73,32 +73,32 @@ class AioDynamo(Side):
         return self.loop.run_until_complete(self.client.update_item(self.table, self.key, change, **asked))
 
     def objects(self) -> Sequence[Any]:
-        """``query()`` of the shorter list."""
+        """Call ``query()`` for the shorter list."""
         return self.loop.run_until_complete(self._query(self.listed))
 
     def rows(self) -> Sequence[Any]:
-        """``query()`` of two of the attributes."""
+        """Call ``query()`` for two of the attributes."""
         found = self.loop.run_until_complete(self._query(self.listed, projection=F("number") & F("status")))
         return [(each["number"], each["status"]) for each in found]
 
     def many(self) -> Sequence[Any]:
-        """``query()``, page after page."""
+        """Call ``query()``, page after page."""
         return self.loop.run_until_complete(self._query(self.long_list))
 
     def in_bulk(self) -> Sequence[Any]:
-        """``batch_get()``."""
+        """Call ``batch_get()``."""
         found = self.loop.run_until_complete(self.client.batch_get({self.table: BatchGetRequest(self.keys)}))
         return found.items[self.table]
 
     def atomic(self) -> Any:
-        """``transact_write_items()``."""
+        """Call ``transact_write_items()``."""
         block = self.new_block()
         puts = [Put(self.table, item(block, number), ABSENT) for number in range(1, IN_BLOCK + 1)]
         self.loop.run_until_complete(self.client.transact_write_items(puts))
         return block
 
     def bulk_create(self) -> Any:
-        """``batch_write()``, 25 items a request."""
+        """Call ``batch_write()``, 25 items in each request."""
         return self.loop.run_until_complete(self._put_all())
 
     bulk_in_transactions = put_many = bulk_create

@@ -60,21 +60,21 @@ class Client(Side):
         return {"S": value}
 
     def get(self) -> Any:
-        """``get_item()``."""
+        """Call ``get_item()``."""
         return self.client.get_item(TableName=self.table, Key=self._one)["Item"]
 
     def create(self) -> Any:
-        """``put_item()``, if there is none."""
+        """Call ``put_item()`` if the item does not exist."""
         made = self.new()
         self.client.put_item(TableName=self.table, Item=self.item(*made), **MISSING)
         return made
 
     def save(self) -> Any:
-        """``update_item()`` of one attribute, which returns the item."""
+        """Call ``update_item()`` for one attribute, which returns the item."""
         return self._change(READ_BACK)["Attributes"]
 
     def update(self) -> Any:
-        """``update_item()`` of one attribute, which returns nothing."""
+        """Call ``update_item()`` for one attribute, without returned values."""
         return self._change({})
 
     def _change(self, returned: dict[str, str]) -> Any:
@@ -82,24 +82,24 @@ class Client(Side):
         return self.client.update_item(TableName=self.table, Key=self._one, **asked)
 
     def objects(self) -> Sequence[Any]:
-        """``query()`` of the shorter list."""
+        """Call ``query()`` for the shorter list."""
         return self._query(self.listed)
 
     def rows(self) -> Sequence[Any]:
-        """``query()`` of two of the attributes."""
+        """Call ``query()`` for two of the attributes."""
         return [(each["number"], each["status"]) for each in self._query(self.listed, **NAMED)]
 
     def many(self) -> Sequence[Any]:
-        """``query()`` of the longer list, page after page."""
+        """Call ``query()`` for the longer list, page after page."""
         return self._query(self.long_list)
 
     def in_bulk(self) -> Sequence[Any]:
-        """``batch_get_item()``."""
+        """Call ``batch_get_item()``."""
         found = self.client.batch_get_item(RequestItems={self.table: {"Keys": self._all}})
         return found["Responses"][self.table]
 
     def atomic(self) -> Any:
-        """``transact_write_items()``."""
+        """Call ``transact_write_items()``."""
         block = self.new_block()
         puts = [
             {"Put": {"TableName": self.table, "Item": self.item(block, number), **MISSING}}
@@ -109,7 +109,7 @@ class Client(Side):
         return block
 
     def bulk_create(self) -> Any:
-        """``batch_write_item()``, 25 items a request."""
+        """Call ``batch_write_item()``, 25 items in each request."""
         block = self.new_block()
         requests = [{"PutRequest": {"Item": self.item(block, number)}} for number in range(1, self.bulk + 1)]
         for start in range(0, len(requests), BATCH):

@@ -55,36 +55,36 @@ class PyDynox(Side):
         return self.model(**stored)
 
     def get(self) -> Any:
-        """``Model.sync_get()``."""
+        """Call ``Model.sync_get()``."""
         return self.model.sync_get(**self.key)
 
     def create(self) -> Any:
-        """``sync_save()`` of a new object, if there is none."""
+        """Call ``sync_save()`` for a new object if the item does not exist."""
         made = self.new()
         self.new_order(*made).sync_save(condition=self.model.pk.not_exists())
         return made
 
     def save(self) -> Any:
-        """``sync_update()`` of one attribute, which does not read the item back."""
+        """Call ``sync_update()`` for one attribute, which does not read the item back."""
         self.order.sync_update(status=self.status(), condition=self.model.pk.exists())
         return self.order
 
     update = save
 
     def objects(self) -> Sequence[Any]:
-        """``Model.sync_query()``."""
+        """Call ``Model.sync_query()``."""
         return list(self.model.sync_query(partition_key=f"CUSTOMER#{self.listed}"))
 
     def many(self) -> Sequence[Any]:
-        """``Model.sync_query()``, page after page."""
+        """Call ``Model.sync_query()``, page after page."""
         return list(self.model.sync_query(partition_key=f"CUSTOMER#{self.long_list}"))
 
     def in_bulk(self) -> Sequence[Any]:
-        """``Model.sync_batch_get()``."""
+        """Call ``Model.sync_batch_get()``."""
         return self.model.sync_batch_get(self.keys)
 
     def atomic(self) -> Any:
-        """``SyncTransaction``."""
+        """Call ``SyncTransaction`` for a block of writes."""
         block = self.new_block()
         with SyncTransaction(self.client) as transaction:
             for number in range(1, IN_BLOCK + 1):
@@ -92,7 +92,7 @@ class PyDynox(Side):
         return block
 
     def bulk_create(self) -> Any:
-        """``SyncBatchWriter``, which takes items of objects."""
+        """Call ``SyncBatchWriter``, which takes items of objects."""
         block = self.new_block()
         with SyncBatchWriter(self.client, self.table) as batch:
             for number in range(1, self.bulk + 1):

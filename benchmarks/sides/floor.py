@@ -78,21 +78,21 @@ class Floor(Side):
         return orjson.loads(body)
 
     def get(self) -> Any:
-        """GetItem."""
+        """Send a GetItem."""
         return plain(self.call("GetItem", {"TableName": self.table, "Key": self._wire_key})["Item"])
 
     def create(self) -> Any:
-        """PutItem, if there is none."""
+        """Send a PutItem if the item does not exist."""
         made = self.new()
         self.call("PutItem", {"TableName": self.table, "Item": wire(*made), **MISSING})
         return made
 
     def save(self) -> Any:
-        """UpdateItem of one attribute, if there is one, which returns the item."""
+        """Send an UpdateItem for one attribute if the item exists, which returns the item."""
         return plain(self._change(READ_BACK)["Attributes"])
 
     def update(self) -> Any:
-        """UpdateItem of one attribute, if there is one, which returns nothing."""
+        """Send an UpdateItem for one attribute if the item exists, without returned values."""
         return self._change({})
 
     def _change(self, returned: dict[str, str]) -> Any:
@@ -101,25 +101,25 @@ class Floor(Side):
         return self.call("UpdateItem", {**params, "ExpressionAttributeValues": said})
 
     def objects(self) -> Sequence[Any]:
-        """Query of the shorter list."""
+        """Send a Query for the shorter list."""
         return self._query(self.listed)
 
     def rows(self) -> Sequence[Any]:
-        """Query of two of the attributes."""
+        """Send a Query for two of the attributes."""
         found = self._query(self.listed, **NAMED)
         return [(each["number"], each["status"]) for each in found]
 
     def many(self) -> Sequence[Any]:
-        """Query of the longer list, page after page."""
+        """Send a Query for the longer list, page after page."""
         return self._query(self.long_list)
 
     def in_bulk(self) -> Sequence[Any]:
-        """BatchGetItem."""
+        """Send a BatchGetItem."""
         answer = self.call("BatchGetItem", {"RequestItems": {self.table: {"Keys": self._wire_keys}}})
         return [plain(each) for each in answer["Responses"][self.table]]
 
     def document(self) -> int:
-        """UpdateItem of one path, in an item that is put first."""
+        """Send an UpdateItem for one path in an item that is put first."""
         key = texts(self.document_key)
         if not self._has_document:
             self.call("PutItem", {"TableName": self.table, "Item": {**key, "data": attribute_value(document())}})
@@ -132,7 +132,7 @@ class Floor(Side):
         return stock
 
     def atomic(self) -> Any:
-        """TransactWriteItems."""
+        """Send a TransactWriteItems."""
         block = self.new_block()
         puts = [
             {"Put": {"TableName": self.table, "Item": wire(block, number), **MISSING}}
@@ -142,7 +142,7 @@ class Floor(Side):
         return block
 
     def bulk_create(self) -> Any:
-        """BatchWriteItem, 25 items a request."""
+        """Send a BatchWriteItem, 25 items in each request."""
         block = self.new_block()
         self.put(wire(block, number) for number in range(1, self.bulk + 1))
         return block

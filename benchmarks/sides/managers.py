@@ -20,37 +20,37 @@ class DjangoSide(Side):
     pks: Sequence[Any]
 
     def get(self) -> Any:
-        """``get(pk=...)``."""
+        """Call ``get(pk=...)``."""
         return self.orders.get(pk=self.pk)
 
     def create(self) -> Any:
-        """``create()``."""
+        """Call ``create()``."""
         made = self.new()
         self.orders.create(**values(*made))
         return made
 
     def save(self) -> Any:
-        """``save()`` with one attribute changed."""
+        """Call ``save()`` with one changed attribute."""
         self.order.status = self.status()
         self.order.save()
         return self.order
 
     def update(self) -> Any:
-        """``update()`` of one attribute of one item."""
+        """Call ``update()`` for one attribute of one item."""
         return self.orders.filter(pk=self.pk).update(status=self.status())
 
     def objects(self) -> Sequence[Any]:
-        """A list of objects."""
+        """Return a list of objects."""
         return list(self.orders.filter(customer=self.listed))
 
     def rows(self) -> Sequence[Any]:
-        """A list of two columns."""
+        """Return a list of two columns."""
         return list(self.orders.filter(customer=self.listed).values_list("number", "status"))
 
     def many(self) -> Sequence[Any]:
-        """A longer list of objects."""
+        """Return a longer list of objects."""
         return list(self.orders.filter(customer=self.long_list))
 
     def in_bulk(self) -> Sequence[Any]:
-        """``in_bulk()``."""
+        """Call ``in_bulk()``."""
         return list(self.orders.in_bulk(self.pks).values())

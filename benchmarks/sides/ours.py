@@ -25,7 +25,7 @@ class Ours(DjangoSide):
         self.pks = [Order(customer=self.listed, number=number).pk for number in range(1, IN_BULK + 1)]
 
     def document(self) -> int:
-        """``save()`` of an object with one changed path."""
+        """Call ``save()`` for an object with one changed path."""
         if self._sample is None:
             Sample.objects.create(sample_id="sample-of-documents", data=document())
             self._sample = Sample.objects.get(pk="sample-of-documents")
@@ -36,7 +36,7 @@ class Ours(DjangoSide):
         return stock
 
     def atomic(self) -> Any:
-        """``create()`` in ``atomic()``."""
+        """Call ``create()`` in ``atomic()``."""
         block = self.new_block()
         with transactions.atomic():
             for number in range(1, IN_BLOCK + 1):
@@ -44,19 +44,19 @@ class Ours(DjangoSide):
         return block
 
     def bulk_create(self) -> Any:
-        """``bulk_create()``, which checks whether each item is new."""
+        """Call ``bulk_create()``, which checks whether each item is new."""
         block = self.new_block()
         Order.objects.bulk_create(self._new(block))
         return block
 
     def bulk_in_transactions(self) -> Any:
-        """``bulk_create()``, which checks this in transactions."""
+        """Call ``bulk_create()`` in transactions, which checks whether each item is new."""
         block = self.new_block()
         Order.objects.bulk_create(self._new(block), in_transactions=True)
         return block
 
     def put_many(self) -> Any:
-        """``bulk_create()`` that overwrites existing items, as BatchWriteItem does on all other sides."""
+        """Call ``bulk_create()``, and overwrite existing items, as BatchWriteItem does on all other sides."""
         block = self.new_block()
         Order.objects.bulk_create(self._new(block), update_conflicts=True)
         return block

@@ -34,41 +34,41 @@ class PynamoDB(Side):
         return self.model(**{**stored, **values(customer, number)})
 
     def get(self) -> Any:
-        """``Model.get()``."""
+        """Call ``Model.get()``."""
         return self.model.get(self.key["pk"], self.key["sk"])
 
     def create(self) -> Any:
-        """``save()`` of a new object, if there is none."""
+        """Call ``save()`` for a new object if the item does not exist."""
         made = self.new()
         self.new_order(*made).save(condition=self.model.pk.does_not_exist())
         return made
 
     def save(self) -> Any:
-        """``update()`` of one attribute, which reads the item back into the object."""
+        """Call ``update()`` for one attribute, which reads the item back into the object."""
         self.order.update(actions=[self.model.status.set(self.status())], condition=self.model.pk.exists())
         return self.order
 
     update = save
 
     def objects(self) -> Sequence[Any]:
-        """``Model.query()``."""
+        """Call ``Model.query()``."""
         return list(self.model.query(f"CUSTOMER#{self.listed}"))
 
     def rows(self) -> Sequence[Any]:
-        """``Model.query()`` of two of the attributes."""
+        """Call ``Model.query()`` for two of the attributes."""
         found = self.model.query(f"CUSTOMER#{self.listed}", attributes_to_get=["number", "status"])
         return [(each.number, each.status) for each in found]
 
     def many(self) -> Sequence[Any]:
-        """``Model.query()``, page after page."""
+        """Call ``Model.query()``, page after page."""
         return list(self.model.query(f"CUSTOMER#{self.long_list}"))
 
     def in_bulk(self) -> Sequence[Any]:
-        """``Model.batch_get()``."""
+        """Call ``Model.batch_get()``."""
         return list(self.model.batch_get([(each["pk"], each["sk"]) for each in self.keys]))
 
     def document(self) -> int:
-        """``save()`` of an object with one changed path, which puts the whole item."""
+        """Call ``save()`` for an object with one changed path, which puts the whole item."""
         if self._document is None:
             kind = pynamodb_model.document_of(self.settings.endpoint_url, self.settings.region, self.table)
             self._document = kind(*self.document_key.values(), data=document())
@@ -78,7 +78,7 @@ class PynamoDB(Side):
         return stock
 
     def atomic(self) -> Any:
-        """``TransactWrite``."""
+        """Call ``TransactWrite``."""
         block = self.new_block()
         with TransactWrite(connection=self.connection) as transaction:
             for number in range(1, IN_BLOCK + 1):
@@ -86,7 +86,7 @@ class PynamoDB(Side):
         return block
 
     def bulk_create(self) -> Any:
-        """``Model.batch_write()``."""
+        """Call ``Model.batch_write()``."""
         block = self.new_block()
         with self.model.batch_write() as batch:
             for number in range(1, self.bulk + 1):

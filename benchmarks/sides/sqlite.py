@@ -45,7 +45,7 @@ class Sqlite(DjangoSide):
         return self.model.objects.using(ALIAS)
 
     def atomic(self) -> Any:
-        """``create()`` in ``atomic()``."""
+        """Call ``create()`` in ``atomic()``."""
         block = self.new_block()
         with transaction.atomic(using=ALIAS):
             for number in range(1, IN_BLOCK + 1):
@@ -53,7 +53,7 @@ class Sqlite(DjangoSide):
         return block
 
     def bulk_create(self) -> Any:
-        """``bulk_create()``."""
+        """Call ``bulk_create()``."""
         block = self.new_block()
         self.orders.bulk_create(self.model(**values(block, number)) for number in range(1, self.bulk + 1))
         return block
