@@ -8,7 +8,6 @@ are held count towards the limit of the outer query.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import aclosing
 from functools import partial
 from typing import Any
 
@@ -25,10 +24,9 @@ from dynamo_single.orm.expressions.computing import Interpretation
 from dynamo_single.orm.expressions.evaluation import evaluate
 from dynamo_single.orm.expressions.nested import columns_in, is_own, query_of, subqueries_in
 from dynamo_single.orm.expressions.scope import Expression, Row, Scope, Statement
-from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.relations import joining, steps
-from dynamo_single.orm.results import columns, objects
+from dynamo_single.orm.results import columns
 from dynamo_single.orm.results.state import DEFAULT_LIMIT, Asked, QueryState, Window
 from dynamo_single.orm.where import lookups
 
@@ -242,16 +240,7 @@ def _outer_values(outer: Any, levels: Levels) -> list[Any] | None:
 async def _matches(queryset: Any, pushed: Sequence[Any], most: int) -> list[Item]:
     """Return the items that match, in any order and up to ``most``."""
     state = (await queryset._state()).unordered()
-    if state.is_empty:
-        return []
-    where = lookups.with_canonical_equality(state.model, join([state.where, *pushed]))
-    state = replace(state, where=where)
-    found: list[Item] = []
-    async with aclosing(objects.matches(state, objects.plan_of_matches(state), None)) as pages:
-        async for page in pages:
-            found += page
-            if len(found) >= most:
-                break
-    for item in found:
-        decode.check_type(queryset.model, item)
-    return found[:most]
+    if not state.is_empty:
+        where = lookups.with_canonical_equality(state.model, join([state.where, *pushed]))
+        state = replace(state, where=where)
+    return await joining.matching_items(state, most)

@@ -121,11 +121,11 @@ async def related_items(far: Any, keys: Iterable[Any], source: Source, budget: S
     queryset = source(far.model)
     chosen = queryset.filter(**{f"{name}__in": wanted})
     try:
-        items = await _items(chosen, budget.left + 1)
+        items = await matching_items((await chosen._state()).unordered(), budget.left + 1)
     except NoAccessPattern:
         # No key has the reference: all objects of the model are read, if a key lists them.
         chosen = queryset
-        items = await _items(chosen, budget.left + 1)
+        items = await matching_items((await chosen._state()).unordered(), budget.left + 1)
     budget.take(chosen, len(items))
     read, found = field_reader(far), dict[Any, list[Item]]()
     for item in items:
@@ -133,9 +133,8 @@ async def related_items(far: Any, keys: Iterable[Any], source: Source, budget: S
     return found
 
 
-async def _items(queryset: Any, most: int) -> list[Item]:
-    """Return the items that a queryset matches, in any order and up to ``most``."""
-    state = (await queryset._state()).unordered()
+async def matching_items(state: QueryState, most: int) -> list[Item]:
+    """Return the items that a query matches, in any order and up to ``most``."""
     found: list[Item] = []
     if not state.is_empty:
         async with aclosing(objects.matches(state, objects.plan_of_matches(state), None)) as pages:
@@ -144,7 +143,7 @@ async def _items(queryset: Any, most: int) -> list[Item]:
                 if len(found) >= most:
                     break
     for item in found:
-        decode.check_type(queryset.model, item)
+        decode.check_type(state.model, item)
     return found[:most]
 
 
