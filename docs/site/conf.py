@@ -24,4 +24,6 @@ myst_links_external_new_tab = False
 #: Links that leave docs/, which the site shows as text.
 suppress_warnings = ["myst.header", "docutils"]
 autodoc_typehints = "signature"
+#: Modules that the environment of the site lacks: django-ninja, and a part of Django 6.1.
+autodoc_mock_imports = ["ninja", "pydantic", "django.tasks"]
 highlight_language = "python"
