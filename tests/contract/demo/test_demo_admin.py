@@ -27,6 +27,7 @@ def test_every_list_and_every_kind_of_page_can_be_opened(pages: Pages) -> None:
         listed = pages.get(f"{place}/")
         assert listed.status_code == 200, place
         assert "No key supports" not in text_of(listed), place
+        assert listed.context["cl"].result_list, place
         obj = listed.context["cl"].result_list[0]
         change = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_change", args=[obj.pk])
         assert pages.get(change.removeprefix("/admin/")).status_code == 200, place
