@@ -140,6 +140,12 @@ def test_the_explanation_shows_every_part(companies: list[Company]) -> None:
     assert "Query on by_name" in text
 
 
+def test_union_with_a_slice_has_the_objects_of_the_slice(companies: list[Company]) -> None:
+    """The keys of the slice are read first, so that the other part adds to it and does not move it."""
+    found = Company.objects.filter(name="C").union(Company.objects.order_by("name")[:1])
+    assert {company.name for company in found} == {"A", "C"}
+
+
 REFUSALS = [
     (lambda: Company.objects.values("name")[:2] | Company.objects.values("name"), "slice of rows"),
     (lambda: Company.objects.all().union(Person.objects.all()), "only querysets of"),
