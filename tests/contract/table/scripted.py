@@ -112,9 +112,9 @@ def _serve(state: Scripted, connection: socket.socket, tls: ssl.SSLContext | Non
     except OSError:
         return
     finally:
+        connection.close()  # before it is counted out: see ``outcome`` in test_damaged_answers
         with state.lock:
             state.at_once -= 1
-        connection.close()
 
 
 def _one_request(state: Scripted, connection: socket.socket) -> bool:
