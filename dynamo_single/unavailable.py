@@ -1,6 +1,7 @@
-"""Respond to an HTTP request with status 503 while DynamoDB cannot be used.
+"""Choose the HTTP status of this app's errors, and respond with status 503 while DynamoDB cannot be used.
 
-The middleware and the admin's pages create their responses here. This module does not depend on models.
+The middleware and the admin's pages create their responses here; APIs read ``status_of()``. This module does not
+depend on models.
 """
 
 from __future__ import annotations
@@ -17,15 +18,31 @@ from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
 from dynamo_single.exceptions import (
+    AlreadyExists,
+    BulkIntegrityError,
+    CheckViolation,
+    ConditionNotMet,
+    DisallowedLookup,
     FormNotApplied,
+    InvalidCursor,
+    InvalidValue,
+    ItemTooLarge,
     KeyNotFilled,
+    MissingReference,
+    NotSupported,
+    ObjectMissing,
     OutcomeUnknown,
+    ParentInTrash,
+    StaleObject,
+    StillReferenced,
     TableUnavailable,
     UnexpectedItem,
+    UniqueViolation,
+    UnknownField,
     UnreadableItem,
 )
 
-__all__ = ["AWAY", "CHANGING", "RETRY_AFTER", "unavailable_response", "visitor_message"]
+__all__ = ["AWAY", "CHANGING", "REFUSED", "RETRY_AFTER", "status_of", "unavailable_response", "visitor_message"]
 
 logger = logging.getLogger("dynamo_single.unavailable")
 
@@ -33,11 +50,29 @@ logger = logging.getLogger("dynamo_single.unavailable")
 CHANGING = (FormNotApplied, KeyNotFilled)
 #: The errors that lead to status 503.
 AWAY = (TableUnavailable, *CHANGING)
+#: The errors of unsupported queries and changes, and of queries that name a secret.
+REFUSED = (NotSupported, UnknownField, DisallowedLookup)
 #: The seconds after which a client may try again.
 RETRY_AFTER = 5
 
+#: The first entry with a base class of an error has its status.
+_STATUSES: tuple[tuple[HTTPStatus | None, tuple[type[Exception], ...]], ...] = (
+    (HTTPStatus.SERVICE_UNAVAILABLE, AWAY),
+    (HTTPStatus.NOT_FOUND, (ObjectMissing, InvalidCursor)),
+    # The stored data is wrong, not the request.
+    (None, (UnreadableItem,)),
+    (HTTPStatus.BAD_REQUEST, (*REFUSED, InvalidValue, ItemTooLarge, CheckViolation)),
+    # A concurrent write or another object prevents the write.
+    (HTTPStatus.CONFLICT, (AlreadyExists, BulkIntegrityError, ConditionNotMet, MissingReference, ParentInTrash)),
+    (HTTPStatus.CONFLICT, (StaleObject, StillReferenced, UniqueViolation)),
+)
 _TYPES = ["text/html", "application/json", "text/plain"]
 _TEMPLATE = "dynamo_single/unavailable.html"
+
+
+def status_of(kind: type[BaseException]) -> HTTPStatus | None:
+    """Return the HTTP status for a class of errors; ``None`` if it is not the client's error, or not of this app."""
+    return next((status for status, kinds in _STATUSES if issubclass(kind, kinds)), None)
 
 
 def unavailable_response(

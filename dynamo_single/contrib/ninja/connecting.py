@@ -14,35 +14,11 @@ from ninja.orm import register_field
 from pydantic import BeforeValidator, ValidationError
 
 from dynamo_single import exceptions
-from dynamo_single.exceptions import (
-    AlreadyExists,
-    BulkIntegrityError,
-    ConditionNotMet,
-    DisallowedLookup,
-    DynamoSingleError,
-    InvalidCursor,
-    InvalidValue,
-    ItemTooLarge,
-    MissingReference,
-    NotSupported,
-    ObjectMissing,
-    OutcomeUnknown,
-    ParentInTrash,
-    StaleObject,
-    StillReferenced,
-    UniqueViolation,
-    UnknownField,
-    UnreadableItem,
-)
-from dynamo_single.unavailable import AWAY, RETRY_AFTER, visitor_message
+from dynamo_single.exceptions import DynamoSingleError, OutcomeUnknown, UniqueViolation
+from dynamo_single.unavailable import RETRY_AFTER, status_of, visitor_message
 
 logger = logging.getLogger("dynamo_single.ninja")
 
-_REFUSED: Final = (NotSupported, UnknownField, DisallowedLookup, InvalidValue, ItemTooLarge)
-_CONFLICTS: Final = (
-    *(AlreadyExists, BulkIntegrityError, ConditionNotMet, MissingReference, ParentInTrash, StaleObject),
-    *(StillReferenced, UniqueViolation),
-)
 _DETAILS: Final = {
     HTTPStatus.BAD_REQUEST: "The API does not support this request, or a value is invalid.",
     HTTPStatus.NOT_FOUND: "Not Found",
@@ -84,7 +60,7 @@ def _kind(error: ValidationError) -> type[BaseException]:
 
 
 def _response(api: NinjaAPI, request: HttpRequest, error: Any, kind: type[BaseException]) -> HttpResponse:
-    status = _status(kind)
+    status = status_of(kind)
     if status is None:
         raise error
     logger.log(logging.ERROR if status >= 500 else logging.WARNING, "%s: %s", request.path, error, exc_info=error)
@@ -99,14 +75,3 @@ def _response(api: NinjaAPI, request: HttpRequest, error: Any, kind: type[BaseEx
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         response["Retry-After"] = str(RETRY_AFTER)
     return response
-
-
-def _status(kind: type[BaseException]) -> HTTPStatus | None:
-    if issubclass(kind, AWAY):
-        return HTTPStatus.SERVICE_UNAVAILABLE
-    if issubclass(kind, ObjectMissing | InvalidCursor):
-        return HTTPStatus.NOT_FOUND
-    if issubclass(kind, _CONFLICTS):
-        return HTTPStatus.CONFLICT
-    is_refused = issubclass(kind, _REFUSED) and not issubclass(kind, UnreadableItem)
-    return HTTPStatus.BAD_REQUEST if is_refused else None

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any
 
 from django.apps import apps
 from django.conf import settings
@@ -25,41 +25,18 @@ from rest_framework.response import Response
 from dynamo_single.exceptions import (
     AlreadyExists,
     BulkIntegrityError,
-    ConditionNotMet,
-    DisallowedLookup,
     DynamoSingleError,
     ImmutableAttribute,
     InvalidCursor,
-    InvalidValue,
-    ItemTooLarge,
     MissingReference,
-    NotSupported,
-    ObjectMissing,
     OutcomeUnknown,
     ParentInTrash,
-    StaleObject,
     StillReferenced,
     UniqueViolation,
-    UnknownField,
-    UnreadableItem,
 )
-from dynamo_single.unavailable import AWAY, RETRY_AFTER, visitor_message
+from dynamo_single.unavailable import REFUSED, RETRY_AFTER, status_of, visitor_message
 
 logger = logging.getLogger("dynamo_single.rest_framework")
-
-#: No key supports the query, or it names a secret.
-REFUSED: Final = (NotSupported, UnknownField, DisallowedLookup)
-#: A concurrent write or another object prevents the write.
-CONFLICTS: Final = (
-    AlreadyExists,
-    BulkIntegrityError,
-    ConditionNotMet,
-    MissingReference,
-    ParentInTrash,
-    StaleObject,
-    StillReferenced,
-    UniqueViolation,
-)
 
 
 def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response | None:
@@ -77,20 +54,13 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response 
     """
     if not isinstance(error, DynamoSingleError):
         return views.exception_handler(error, context)
-    if isinstance(error, AWAY):
-        return _response(HTTPStatus.SERVICE_UNAVAILABLE, error, context, **_away(error))
-    if isinstance(error, ObjectMissing):
-        return views.exception_handler(NotFound(), context)
-    if isinstance(error, InvalidCursor):
-        return views.exception_handler(NotFound(_("Invalid cursor")), context)
-    if isinstance(error, REFUSED):
-        return _response(HTTPStatus.BAD_REQUEST, error, context, **_refusal(error, context))
-    if isinstance(error, CONFLICTS):
-        return _response(HTTPStatus.CONFLICT, error, context, **_conflict(error, context))
-    if isinstance(error, InvalidValue | ItemTooLarge) and not isinstance(error, UnreadableItem):
-        detail = _("A value is not valid, or is too large for DynamoDB. Nothing was saved.")
-        return _response(HTTPStatus.BAD_REQUEST, error, context, detail=detail)
-    return None
+    status = status_of(type(error))
+    if status is None:
+        return None
+    if status == HTTPStatus.NOT_FOUND:
+        is_cursor = isinstance(error, InvalidCursor)
+        return views.exception_handler(NotFound(_("Invalid cursor") if is_cursor else None), context)
+    return _response(status, error, context, **_data(status, error, context))
 
 
 def _response(status: HTTPStatus, error: Exception, context: Mapping[str, Any], **data: Any) -> Response:
@@ -104,15 +74,17 @@ def _response(status: HTTPStatus, error: Exception, context: Mapping[str, Any], 
     return Response(data, status=status, headers=headers)
 
 
-def _away(error: Exception) -> dict[str, Any]:
-    return {"detail": visitor_message(error), "outcome_unknown": isinstance(error, OutcomeUnknown)}
-
-
-def _refusal(error: Exception, context: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the data of an unsupported query or change."""
+def _data(status: HTTPStatus, error: Exception, context: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the data of a response by its status."""
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        return {"detail": visitor_message(error), "outcome_unknown": isinstance(error, OutcomeUnknown)}
+    if status == HTTPStatus.CONFLICT:
+        return _conflict(error, context)
     if isinstance(error, ImmutableAttribute):
         name = apps.get_model(error.label)._meta.get_field(error.field).name
         return {"detail": _("This value cannot be changed. Nothing was saved."), "fields": [name]}
+    if not isinstance(error, REFUSED):
+        return {"detail": _("A value is not valid, or is too large for DynamoDB. Nothing was saved.")}
     if getattr(context.get("request"), "method", "GET") in SAFE_METHODS:
         return {"detail": _("No key supports this filter, search or order.")}
     return {"detail": _("This request is not supported.")}

@@ -16,11 +16,12 @@ from rest_framework.filters import BaseFilterBackend, OrderingFilter, SearchFilt
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from dynamo_single.exceptions import DisallowedLookup, InvalidValue, NotSupported, UnknownField
+from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.results import objects
 from dynamo_single.orm.schema import registry, secrecy
+from dynamo_single.unavailable import REFUSED
 
 #: The lookups of a parameter, such as ``?placed_at__gte=``; without one it is ``exact``.
 LOOKUPS: Final = ("exact", "iexact", "in", "isnull", "gt", "gte", "lt", "lte", "startswith", "istartswith")
@@ -30,14 +31,13 @@ MAX_VALUES: Final = 100
 _BEGINNINGS: Final = ("istartswith", "startswith")
 _BOOLEANS: Final[Mapping[str, bool]] = {"true": True, "1": True, "false": False, "0": False}
 _INVALID: Final = (DjangoValidationError, InvalidValue, ValueError, TypeError, ArithmeticError)
-_REFUSED: Final = (NotSupported, UnknownField, DisallowedLookup)
 
 
 def is_supported(queryset: QuerySet[Any]) -> bool:
     """Return whether a key supports a queryset. Sends no request; raises the errors of unsuitable values."""
     try:
         objects.plan(state_of(queryset))
-    except _REFUSED:
+    except REFUSED:
         return False
     return True
 
@@ -166,5 +166,5 @@ class KeyOrderingFilter(OrderingFilter):  # type: ignore[misc]  # as above
     def _is_order(self, queryset: QuerySet[Any], names: Sequence[str]) -> bool:
         try:
             return is_supported(queryset.without_secrets().order_by(*names))
-        except _REFUSED:
+        except REFUSED:
             return False
