@@ -62,7 +62,7 @@ test-transports: install-dev ## run the tests on botocore's request path, as `ma
 test-versions: node_modules/installed ## run the tests on every supported Python and Django that is here (ONLY=3.12-django6.1, ARGS=tests/unit)
 	@$(PYTHON) tests/versions.py $(ARGS)
 
-test-wheel: node_modules/installed ## build the sdist and the wheel, and test the installed wheel outside the checkout (ONLY=3.12-django6.1)
+test-wheel: node_modules/installed ## build the sdist and the wheel, and test the installed wheel on each installed Python (ONLY=3.12-django6.1, ONLY=here)
 	@$(PYTHON) -m tests.wheel $(ARGS)
 
 test-packages: .venv-packages/installed node_modules/installed ## run the tests with the packages that projects add, in an environment of its own (tests/packages)

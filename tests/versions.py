@@ -63,11 +63,8 @@ def find_interpreter(version: str) -> Path | None:
 
 
 def _of_pyenv(name: str) -> list[str]:
-    pyenv = shutil.which("pyenv")
-    if pyenv is None:
-        return []
-    root = subprocess.run([pyenv, "root"], capture_output=True, text=True, check=False).stdout.strip()
-    found = Path(root).glob(f"versions/*/bin/{name}") if root else ()
+    root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    found = root.glob(f"versions/*/bin/{name}")
     return [str(path) for path in sorted(found, key=lambda path: [int(n) for n in re.findall(r"\d+", str(path))])][::-1]
 
 

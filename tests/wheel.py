@@ -1,9 +1,10 @@
-"""Builds the sdist and the wheel, and tests the installed wheel: ``make test-wheel``.
+"""Build the sdist and the wheel, and test the installed wheel: ``make test-wheel``.
 
-A copy of the checkout is built, so that the build leaves no files behind. The wheel is built from the sdist, and
-installed into an empty environment. The tests run in the unpacked sdist without its ``dynamo_single``, so that they
-import the installed one.
-``ONLY=3.13-django6.1`` chooses an interpreter and a release of Django, and words after the command go to pytest.
+A copy of the checkout is built, so that the build leaves no files behind. The wheel is built from the sdist. For each
+supported pair of Python and Django whose interpreter is installed, it is installed into an empty environment, and the
+tests run in the unpacked sdist without its ``dynamo_single``, so that they import the installed one.
+``ONLY=3.13-django6.1`` chooses one pair, and ``ONLY=here`` the first pair of the Python that runs this module. Words
+after the command go to pytest.
 """
 
 from __future__ import annotations
@@ -81,44 +82,66 @@ def compare(wheel: Path) -> None:
     assert "\nProject-URL" not in said, "The project has no address yet."
 
 
-def test(python: Path, sources: Path, arguments: list[str]) -> int:
-    """Run a part of the tests in the unpacked sdist, without the package in it."""
+def prepare(sources: Path) -> None:
+    """Make the unpacked sdist a place to run tests in: without the package, and with the engine."""
     shutil.rmtree(sources / PACKAGE)
     (sources / "node_modules").symlink_to(ROOT / "node_modules")
-    chosen = arguments or [*TESTS, "-k", PAGES]
-    command = [python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *chosen]
-    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    return subprocess.run(command, cwd=sources, check=False, env=inherited | {"TEST_BESIDE_CHECKS": "1"}).returncode
+
+
+def create(interpreter: Path, folder: Path) -> list[str | Path]:
+    """Create a virtual environment, and return the command that installs packages into it."""
+    subprocess.run([interpreter, "-m", "venv", folder], check=True)
+    return [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+
+
+def test(combination: Combination, interpreter: Path, wheel: Path, sources: Path, arguments: list[str]) -> bool:
+    """Install the wheel for a pair, run a part of the tests, and print how they ended."""
+    with tempfile.TemporaryDirectory(prefix=f"wheel-{combination.name}-") as name:
+        environment, pins = Path(name) / "environment", Path(name) / "pins.txt"
+        pip = create(interpreter, environment)
+        pins.write_text(requirements(combination.django))
+        subprocess.run([*pip, "-c", pins, f"{wheel}[phone]", "django-environ", *TOOLS], check=True)
+        python = environment / "bin" / "python"
+        place = "import dynamo_single, pathlib; print(pathlib.Path(dynamo_single.__file__).parent)"
+        found = subprocess.run([python, "-c", place], cwd=name, check=True, capture_output=True, text=True).stdout
+        assert environment in Path(found.strip()).parents, f"The package is imported from {found}."
+        chosen = arguments or [*TESTS, "-k", PAGES]
+        command = [python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *chosen]
+        inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        set_to = inherited | {"TEST_BESIDE_CHECKS": "1"}
+        ended = subprocess.run(command, cwd=sources, check=False, env=set_to).returncode
+    print(f"{combination.name}: the wheel {'passed' if ended == 0 else f'failed with status {ended}'}.", flush=True)
+    return ended == 0
+
+
+def chosen_pairs() -> list[Combination]:
+    """Return the pairs that ``ONLY`` chooses; all of them without it."""
+    only, pairs = os.environ.get("ONLY"), [Combination(*pair) for pair in SUPPORTED]
+    if only == "here":
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        return [each for each in pairs if each.python == version][:1]
+    return [each for each in pairs if only in (None, "", each.name)]
 
 
 def main(arguments: list[str]) -> int:
-    """Build, compare, install and test; return 1 after a failure."""
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    default = next((f"{python}-django{django}" for python, django in SUPPORTED if python == version), "")
-    only = os.environ.get("ONLY") or default
-    combination = next((each for each in (Combination(*pair) for pair in SUPPORTED) if each.name == only), None)
-    if combination is None:
-        raise SystemExit(f"ONLY is none of {', '.join(Combination(*pair).name for pair in SUPPORTED)}.")
-    interpreter = Path(sys.executable) if combination.python == version else find_interpreter(combination.python)
-    if interpreter is None:
-        raise SystemExit(f"python{combination.python} is missing.")
+    """Build and compare once, then install and test for each pair; return 1 after a failure or without a pair."""
+    pairs = chosen_pairs()
+    if not pairs:
+        raise SystemExit(f"ONLY is none of here, {', '.join(Combination(*pair).name for pair in SUPPORTED)}.")
+    passed = []
     with tempfile.TemporaryDirectory(prefix="wheel-") as name:
         scratch = Path(name)
-        python = scratch / "environment" / "bin" / "python"
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([interpreter, "-m", "venv", scratch / "environment"], check=True)
-        subprocess.run([*pip, "setuptools>=77"], check=True)
-        sources, wheel = build(python, scratch)
+        subprocess.run([*create(Path(sys.executable), scratch / "environment"), "setuptools>=77"], check=True)
+        sources, wheel = build(scratch / "environment" / "bin" / "python", scratch)
         compare(wheel)
-        pins = scratch / "pins.txt"
-        pins.write_text(requirements(combination.django))
-        subprocess.run([*pip, "-c", pins, f"{wheel}[phone]", "django-environ", *TOOLS], check=True)
-        place = "import dynamo_single, pathlib; print(pathlib.Path(dynamo_single.__file__).parent)"
-        found = subprocess.run([python, "-c", place], cwd=scratch, check=True, capture_output=True, text=True).stdout
-        assert (scratch / "environment") in Path(found.strip()).parents, f"The package is imported from {found}."
-        ended = test(python, sources, arguments)
-    print(f"{combination.name}: the wheel {'passed' if ended == 0 else f'failed with status {ended}'}.", flush=True)
-    return 1 if ended else 0
+        prepare(sources)
+        for pair in pairs:
+            if (interpreter := find_interpreter(pair.python)) is None:
+                print(f"{pair.name}: not run, python{pair.python} is missing", flush=True)
+                continue
+            passed.append(test(pair, interpreter, wheel, sources, arguments))
+    print(f"{sum(passed)} of {len(pairs)} pairs passed.", flush=True)
+    return 0 if passed and all(passed) else 1
 
 
 if __name__ == "__main__":

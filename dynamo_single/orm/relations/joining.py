@@ -93,12 +93,11 @@ async def joined(query: Any, items: Iterable[Item], source: Source, budget: Step
         read = field_reader(near)
         keys = [None if (item := row[join.parent_alias]) is None else read(item) for row in rows]
         found = await related_items(far, keys, source, budget)
-        rows = [
-            {**row, alias: item}
-            for row, key in zip(rows, keys, strict=True)
-            for item in found.get(key) or ((None,) if join.join_type == LOUTER else ())
-        ]
-        _check_rows(query, len(rows), budget)
+        none = (None,) if join.join_type == LOUTER else ()
+        matches = [found.get(key) or none for key in keys]
+        # Before they are made: two lists within the limit can have a product far beyond it.
+        _check_rows(query, sum(map(len, matches)), budget)
+        rows = [{**row, alias: item} for row, match in zip(rows, matches, strict=True) for item in match]
     return rows
 
 

@@ -225,6 +225,13 @@ def test_list_without_outer_values_is_read_first(shops: tuple[Shop, Shop]) -> No
         assert [each.pk for each in ours.Customer.objects.filter(pk__in=buyers)] == ["c2"]
 
 
+def test_subquery_that_names_no_outer_row_is_computed_once(shops: tuple[Shop, Shop]) -> None:
+    """As in SQL, so that even a random choice is the same for each customer."""
+    ours, _ = shops
+    lines = ours.Line.objects.order_by("?").values("pk")[:1]
+    assert len({each.x for each in customers(ours).annotate(x=Subquery(lines))}) == 1
+
+
 def test_slice_bounds_annotated_subqueries(shops: tuple[Shop, Shop]) -> None:
     ours, _ = shops
     found = ours.Customer.objects.annotate(x=newest(ours, "status")).order_by("name")[:2]
