@@ -16,7 +16,7 @@ from django.tasks.signals import task_enqueued
 from django.utils.module_loading import import_string
 
 from dynamo_single import clock, transactions
-from dynamo_single.contrib.tasks.models import StoredTask, later_place, ready_place
+from dynamo_single.contrib.tasks.models import MAX_ARGUMENTS, StoredTask, later_place, ready_place
 from dynamo_single.exceptions import ConfigurationError
 
 #: The options, with their defaults; all but ``max_attempts`` are seconds.
@@ -69,7 +69,10 @@ class DynamoTaskBackend(BaseTaskBackend):
         self.keep_results = timedelta(seconds=options["keep_results"])
 
     def enqueue(self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Store a task: one PutItem. ``task_enqueued`` is sent when it is in the table."""
+        """Store a task: one PutItem. ``task_enqueued`` is sent when it is in the table.
+
+        Raises ``InvalidTask`` if its arguments are longer than ``MAX_ARGUMENTS`` bytes of JSON.
+        """
         self.validate_task(task)
         stored = self._stored(task, args, kwargs)
         stored.save()
@@ -134,13 +137,19 @@ class DynamoTaskBackend(BaseTaskBackend):
 
     def _stored(self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> StoredTask:
         now = clock.now()
+        arguments = json.dumps({"args": [*args], "kwargs": {**kwargs}})
+        if len(arguments) > MAX_ARGUMENTS:  # json.dumps() escapes what is not ASCII
+            raise InvalidTask(
+                f"The arguments of {task.module_path} are {len(arguments)} bytes of JSON, and a task stores at most "
+                f"{MAX_ARGUMENTS}. Nothing was enqueued. Store the data as an object, and pass its primary key."
+            )
         return StoredTask(
             backend=self.alias,
             queue=task.queue_name,
             priority=task.priority,
             place=later_place(task.run_after) if task.run_after is not None else ready_place(task.priority, now),
             path=task.module_path,
-            arguments=json.dumps({"args": [*args], "kwargs": {**kwargs}}),
+            arguments=arguments,
             run_after=task.run_after,
             enqueued_at=now,
         )

@@ -21,8 +21,11 @@ from dynamo_single.exceptions import ConditionNotMet, StaleObject
 MAX_PRIORITY: Final = 100
 #: The most tasks of a queue that one Query reads: a worker chooses among them by priority.
 PAGE: Final = 10
-#: The most characters of a traceback that a task stores: its end.
+#: The most bytes of arguments, so that the outcome of a task always fits into its item.
+MAX_ARGUMENTS: Final = 256 * 1024
+#: The most characters of a traceback that a task stores: its end; and the most of all attempts together.
 MAX_TRACEBACK: Final = 10_000
+MAX_TRACEBACKS: Final = 20_000
 
 
 def ready_place(priority: int, since: datetime) -> str:
@@ -124,9 +127,15 @@ class StoredTask(models.Model):
         return self._save_if(Q(worker_ids=self.worker_ids))
 
     def add_error(self, kind: type[BaseException], text: str) -> None:
-        """Record the error of an attempt, with the end of its traceback."""
+        """Record the error of an attempt, with the end of its traceback; older tracebacks give way to newer ones."""
         path = f"{kind.__module__}.{kind.__qualname__}"
-        self.errors = [*self.errors, {"exception_class_path": path, "traceback": text[-MAX_TRACEBACK:]}]
+        left = MAX_TRACEBACKS
+        errors = []
+        for error in ({"exception_class_path": path, "traceback": text}, *reversed(self.errors)):
+            end = error["traceback"][-min(MAX_TRACEBACK, left) :] if left else ""
+            left -= len(end)
+            errors.append({**error, "traceback": end})
+        self.errors = errors[::-1]
 
     def _note_lost_worker(self) -> None:
         if self.is_running:

@@ -152,6 +152,8 @@ class Worker:
                 else:
                     is_held = task.finish(self._backend.keep_results)
             except ItemTooLarge as error:
+                if task.status != TaskResultStatus.SUCCESSFUL:
+                    raise  # not by an error: MAX_ARGUMENTS leaves room for each
                 self._set(task, error)
             except TableUnavailable as error:
                 if time.monotonic() > end:

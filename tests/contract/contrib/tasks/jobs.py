@@ -55,6 +55,12 @@ def too_large() -> str:
 
 
 @task
+def fail_at_length(argument: str) -> None:
+    """Raise an error with a long text, outside ASCII."""
+    raise ValueError("é" * 50_000)
+
+
+@task
 def leave() -> None:
     """Raise ``SystemExit``."""
     raise SystemExit(3)

@@ -14,7 +14,7 @@ from django.tasks.exceptions import InvalidTask, TaskResultDoesNotExist
 from django.tasks.signals import task_enqueued, task_finished
 
 from dynamo_single.contrib.tasks.backend import DynamoTaskBackend
-from dynamo_single.contrib.tasks.models import PAGE, StoredTask, due_tasks
+from dynamo_single.contrib.tasks.models import MAX_ARGUMENTS, MAX_TRACEBACK, PAGE, StoredTask, due_tasks
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.testing import assert_requests, moved_time
 from dynamo_single.transactions import atomic
@@ -177,6 +177,20 @@ def test_outcome_that_cannot_be_stored_is_a_failure(task: Any, error: type[BaseE
     result.refresh()
     assert result.status == TaskResultStatus.FAILED
     assert issubclass(result.errors[-1].exception_class, error)
+
+
+def test_arguments_that_leave_no_room_for_an_outcome_are_refused() -> None:
+    with pytest.raises(InvalidTask, match="pass its primary key"):
+        jobs.add.enqueue("x" * MAX_ARGUMENTS)
+    assert due_tasks("default", ["default"]) == []
+
+
+def test_errors_of_all_attempts_fit_beside_the_largest_arguments() -> None:
+    arguments = "x" * (MAX_ARGUMENTS - len('{"args": [""], "kwargs": {}}'))
+    result = jobs.fail_at_length.enqueue(arguments)
+    work()
+    result.refresh()
+    assert [len(error.traceback) for error in result.errors] == [0, MAX_TRACEBACK, MAX_TRACEBACK]
 
 
 def test_task_that_left_the_code_fails() -> None:
