@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from django.db.models.expressions import Col
+from django.db.models import Subquery
+from django.db.models.expressions import Col, Ref, ResolvedOuterRef
+from django.db.models.sql import Query
 from django.db.models.sql.where import AND, WhereNode
 from msgspec import Struct
 from msgspec.structs import replace
@@ -37,7 +39,8 @@ Levels = Sequence[tuple[Any, Sequence[Scope]]]
 class Inner(Struct, frozen=True, eq=False):
     """The objects that a subquery of any outer row may have.
 
-    ``by`` contains them by the value of the column that is equal to ``outer`` in the outer row.
+    ``by`` contains them by the value of the column that is equal to ``outer`` in the outer row. ``constant`` contains
+    the results of a subquery that refers to no outer row: they are computed once, and not for each row.
     """
 
     found: Interpretation
@@ -48,11 +51,21 @@ class Inner(Struct, frozen=True, eq=False):
     window: Window
     outer: Expression | None = None
     by: dict[object, list[Row]] = {}
+    constant: list[Scope] | None = None
 
     def results(self, scope: Scope) -> list[Scope]:
         """Return the results for an outer row, in order and in the slice."""
+        if self.constant is not None:
+            return self.constant
         rows = self.rows if self.outer is None else self.by.get(hashable(evaluate(self.outer, scope)), ())
-        scopes = [Scope(self.statement, row, outer=scope) for row in rows]
+        return self._chosen(rows, scope)
+
+    def once(self) -> Inner:
+        """Return the same with the results for all outer rows."""
+        return replace(self, constant=self._chosen(self.rows, None))
+
+    def _chosen(self, rows: Iterable[Row], outer: Scope | None) -> list[Scope]:
+        scopes = [Scope(self.statement, row, outer=outer) for row in rows]
         return computing.chosen(self.found, scopes, self.orders, self.window, is_reversed=self.is_reversed)
 
     def values(self, scope: Scope) -> list[Any]:
@@ -124,12 +137,21 @@ async def _read(state: QueryState, subquery: Any, levels: Levels, held: steps.St
     window = Window.between(given.low_mark, given.high_mark)
     inner = Inner(found, statement, rows, orders, not given.standard_ordering, window)
     if separated.column is None:
-        return inner
+        return inner if _names_others(given, inside) else inner.once()
     by: dict[object, list[Row]] = {}
     for scope in scopes:
         by.setdefault(hashable(evaluate(separated.column, scope)), []).append(scope.row)
     by.pop(hashable(None), None)
     return replace(inner, outer=separated.outer, by=by)
+
+
+def _names_others(query: Any, expressions: Iterable[Any]) -> bool:
+    """Return whether expressions may have a value of another query: of an outer row, or of a subquery."""
+    return any(
+        isinstance(each, Subquery | Query | Ref | ResolvedOuterRef)
+        or (isinstance(each, Col) and not is_own(query, each))
+        for each in nested.within(expressions)
+    )
 
 
 async def _narrowed(queryset: Any, asked: Asked, query: Any) -> Any:
