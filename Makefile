@@ -22,7 +22,7 @@ define beside_checks
 	rm $$said; exit $$status
 endef
 
-.PHONY: help run test test-fast test-browser test-deep test-migrations test-transports test-versions test-wheel test-packages test-helpdesk test-django screenshots docs site bench bench-full bench-partition bench-shards bench-walks bench-tests bench-backfill bench-cpu check lint format messages install install-dev
+.PHONY: help run test test-long test-fast test-browser test-deep test-migrations test-transports test-versions test-wheel test-packages test-helpdesk test-django screenshots docs site bench bench-full bench-partition bench-shards bench-walks bench-tests bench-backfill bench-cpu check lint format messages install install-dev
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -30,9 +30,16 @@ help: ## list the commands
 run: install ## start the demo: engine, table, data, a superuser and the web server (WEB_PORT, DYNAMO_PORT)
 	@exec $(BIN)/python manage.py demo
 
+# Most of their time goes to processes that they start: projects, servers, benchmarks.
+LONG := tests/benchmarks/test_benchmarks.py tests/helpdesk tests/upstream tests/protocol tests/contract/isolation \
+	tests/contract/table/test_deadlines.py tests/contract/accounts/test_accounts_own_app.py
+
 # A worker waits for the engine a sixth of the time, so that two do not keep two cores busy.
-test: install-dev ## everything that has to hold before a change is handed in
-	$(call beside_checks,$(PYTEST) -n 3)
+test: install-dev ## everything that has to hold before a change is handed in, but for test-long
+	$(call beside_checks,$(PYTEST) -n 3 $(LONG:%=--ignore=%))
+
+test-long: install-dev ## the tests that take longest: whole projects, the protocol of migrations, benchmarks, Django's own
+	@$(PYTEST) -n 3 $(LONG)
 
 test-fast: install-dev ## the tests that need no engine (half a minute)
 	@$(PYTEST) tests/unit tests/docs/test_reference*.py

@@ -62,7 +62,7 @@ ENGINE = os.environ.get("TEST_ENGINE", DYNOXIDE)
 ALL_FILES = "TEST_ALL_FILES"
 
 #: Folders whose tests take longest: begun first, so that no worker waits for the last of them.
-FIRST = ("tests/upstream", "tests/benchmarks")
+FIRST = ("tests/upstream", "tests/benchmarks", "tests/helpdesk")
 
 
 #: Fixtures of pytest-django that every test asks for, each with the mark or fixture without which it does nothing.

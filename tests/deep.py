@@ -31,7 +31,7 @@ def examples(normal: int, deep: int, name: str = "") -> int:
 #: The number of the day: what is drawn today. Processes that this one starts inherit it.
 SEED: Final = int(os.environ.setdefault("TEST_SEED", str(datetime.now(UTC).toordinal())))
 #: How many cases of one parametrized test `make test` runs.
-CASES: Final = 8
+CASES: Final = 4
 
 
 def beyond_sample(items: Iterable[pytest.Item], seed: int) -> list[pytest.Item]:
