@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from django.apps import apps
 from django.conf import settings
 from django.contrib.admin import ModelAdmin
 from django.contrib.admin.sites import AdminSite
@@ -35,13 +36,19 @@ from dynamo_single.orm.schema.types import DynamoModel
 
 if TYPE_CHECKING:
     from dynamo_single.admin.batch_actions import views as jobs
+    from dynamo_single.admin.batch_actions import worker
 else:
     # They have a model, and this module is imported before models can be imported.
     jobs = LazyModule("dynamo_single.admin.batch_actions.views")
+    worker = LazyModule("dynamo_single.admin.batch_actions.worker")
 
 #: The only place where the core reaches these folders, which are above the admin.
 logbook = LazyModule("dynamo_single.contrib.logbook")
 table_admin = LazyModule("dynamo_single.contrib.table_admin")
+admin_tasks = LazyModule("dynamo_single.contrib.tasks.admin_jobs")
+
+#: The seconds after which a worker's task starts no further batch of a job.
+TASK_SECONDS = 20.0
 
 logger = logging.getLogger("dynamo_single.admin")
 
@@ -82,10 +89,10 @@ class DynamoAdminSite(AdminSite):
 
         SQL models are omitted in a project without SQL, and ``auth.Group`` if no user can be in such a group.
         """
-        apps: list[Any] = super().get_app_list(request, app_label)
-        for app in apps:
+        found: list[Any] = super().get_app_list(request, app_label)
+        for app in found:
             app["models"] = [entry for entry in app["models"] if _is_of_use(entry["model"])]
-        found = [app for app in apps if app["models"]]
+        found = [app for app in found if app["models"]]
         if app_label:
             return found
         pages: list[Listed] = [*table_admin.listed(), *logbook.listed()]
@@ -123,6 +130,26 @@ class DynamoAdminSite(AdminSite):
         """Return the address of an object's item, or an empty string if the user may not see it."""
         address: str = table_admin.item_url_of(self, request, obj)
         return address
+
+    def enqueue_job(self, arguments: dict[str, str], delay: float = 0) -> bool:
+        """Pass a job of many objects to a worker after ``delay`` seconds; return whether the site has one.
+
+        The worker calls ``run_job(arguments)``. By default it is ``manage.py dynamo_worker``, if
+        ``dynamo_single.contrib.tasks`` is installed and ``TASKS`` has its backend: one PutItem, within the transaction
+        that stores the job. An override for another queue must wait for that transaction.
+        """
+        if not apps.is_installed("dynamo_single.contrib.tasks"):
+            return False
+        is_enqueued: bool = admin_tasks.enqueue(self.name, arguments, delay)
+        return is_enqueued
+
+    def run_job(self, arguments: dict[str, str], seconds: float = TASK_SECONDS) -> None:
+        """Run batches of a job for some seconds, and call ``enqueue_job()`` for the rest.
+
+        The user's permissions are read again before each batch. Call it in a worker, with the arguments of
+        ``enqueue_job()``.
+        """
+        worker.run_job(self, arguments, seconds)
 
     def autocomplete_view(self, request: HttpRequest) -> Any:
         """Return the results of a field's search, as in a list, or the object with the entered key.

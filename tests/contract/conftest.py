@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import Context
 from copy import deepcopy
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -145,6 +146,13 @@ def staff(table: Table) -> Any:
         return Pages(user)
 
     return with_permissions
+
+
+@pytest.fixture(autouse=True)
+def _jobs_run_on_their_pages(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a worker, except in the tests of tasks: the settings of Django 6 have one."""
+    if find_spec("django.tasks") is not None and "contrib/tasks" not in str(request.path):
+        monkeypatch.setattr(DynamoAdminSite, "enqueue_job", lambda *args: False)
 
 
 @pytest.fixture

@@ -39,6 +39,9 @@ Action = Callable[[Any, HttpRequest, Any], Any]
 class BatchActionsMixin(AdminMixin):
     """A ``ModelAdmin`` whose "delete selected" becomes a job for many objects. It does not change a custom action."""
 
+    #: Whether hooks of these jobs use the session, cookies or headers, so that workers cannot run them.
+    jobs_need_request = False
+
     def get_actions(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Return Django's actions with that action."""
         actions: Any = super().get_actions(request, *args, **kwargs)

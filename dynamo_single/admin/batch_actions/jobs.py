@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -31,6 +31,7 @@ from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import get_table
+from dynamo_single.transactions import atomic
 
 logger = logging.getLogger("dynamo_single.admin")
 
@@ -71,7 +72,7 @@ class Batch:
         except Exception as error:
             logger.exception("A job of %s stopped.", self._admin)
             self._job.stopped = self._words(error)
-            left = [key for key in _keys_of(self._left()) if key not in self._noted]
+            left = [key for key in self._left_keys() if key not in self._noted]
         job, done = self._job, [key for key in self._keys if key not in left]
         if left:
             job.keys = [*job.keys[: job.position], *done, *left, *job.keys[job.position + len(self._keys) :]]
@@ -109,6 +110,15 @@ class Batch:
         with log_deletions(self._request, self._admin, self._job.action):
             self._admin.log_deletions(self._request, objects)
             self._admin.delete_queryset(self._request, objects)
+
+    def _left_keys(self) -> Sequence[str]:
+        """Return the keys of the remaining objects, or all keys if the project's queryset raises an error."""
+        try:
+            return _keys_of(self._left())
+        except UNAVAILABLE:
+            raise
+        except Exception:
+            return self._keys
 
     def _left(self) -> Any:
         return remaining_rows(self._request, self._admin, self._job.action, self._keys)
@@ -187,8 +197,39 @@ def create_job(request: HttpRequest, modeladmin: DynamoModelAdmin, action: str, 
     )
 
 
-def run_batches(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> None:
+def queue(site: Any, job: AdminJob, arguments: Mapping[str, str]) -> bool:
+    """Pass a job to the site's worker, and return whether it has one.
+
+    Sends a TransactWriteItems for the job and its task. The task contains ``queued_at``, so that a later task replaces
+    it. Raises ``StaleObject`` if another process has changed the job.
+    """
+    before = job.queued_at
+    with atomic():
+        job.queued_at = clock.now()
+        if not site.enqueue_job({**arguments, "queued_at": queue_mark(job)}):
+            job.queued_at = before
+            return False
+        job.stopped = None
+        job.save()
+    return True
+
+
+def queue_mark(job: AdminJob) -> str:
+    """Return the time at which a job was queued, as its task contains it."""
+    return "" if job.queued_at is None else job.queued_at.isoformat(timespec="milliseconds")
+
+
+def run_batches(
+    request: HttpRequest,
+    modeladmin: DynamoModelAdmin,
+    job: AdminJob,
+    *,
+    seconds: float | None = None,
+    refusal: Callable[[], str] = str,
+) -> None:
     """Run the next batches for about ``MAX_SECONDS``, or until one raises an error.
+
+    ``refusal`` returns the reason why the job may not continue, or an empty string. It is called before each batch.
 
     An UpdateItem claims the first batch. Each batch sends a BatchGetItem and the requests of the hooks. Then an
     UpdateItem records it as done and claims the next one. The function does nothing if another process has claimed the
@@ -198,16 +239,23 @@ def run_batches(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJo
     if not job.remaining or job.is_claimed:
         return
     lapsed: datetime | None = job.claimed_at
-    job.claimed_at, job.stopped = clock.now(), None
+    job.stopped = refusal() or None
+    if job.stopped:
+        job.save()
+        return
+    job.claimed_at = clock.now()
     job.save()
     if lapsed is not None:
         complete_log(request, modeladmin, job.action, _claim_next(job), lapsed)
     earlier = [*messages.get_messages(request)]
-    begun, goes_on = time.monotonic(), True
+    end, goes_on = time.monotonic() + (MAX_SECONDS if seconds is None else seconds), True
     while goes_on:
         Batch(request, modeladmin, job, _claim_next(job)).run()
-        _keep_messages(request, job, len(earlier))
-        goes_on = not job.is_done and not job.stopped and time.monotonic() - begun < MAX_SECONDS
+        keep_messages(request, job, len(earlier))
+        goes_on = not job.is_done and not job.stopped and time.monotonic() < end
+        if goes_on:
+            job.stopped = refusal() or None
+            goes_on = not job.stopped
         job.claimed_at = clock.now() if goes_on else None
         job.save()
     for each in earlier:
@@ -220,7 +268,7 @@ def _claim_next(job: AdminJob) -> list[str]:
     return list(job.keys[job.position : job.position + BATCH_SIZE])
 
 
-def _keep_messages(request: HttpRequest, job: AdminJob, earlier: int) -> None:
+def keep_messages(request: HttpRequest, job: AdminJob, earlier: int = 0) -> None:
     """Move the messages of the project's own code to the job: a session cannot store those of 5,000 objects."""
     request.__dict__.pop("_said_of_trash", None)
     said: list[list[str]] = job.said or []

@@ -16,13 +16,16 @@ LIFETIME = 24 * 60 * 60
 MAX_MESSAGES = 100
 #: The time after which another process may repeat a batch that a process claimed without recording its end.
 CLAIM_TIME = timedelta(seconds=60)
+#: The time after which a job that no worker has continued can be run on its page.
+QUEUE_TIME = 2 * CLAIM_TIME
 
 
 class AdminJob(models.Model):
     """An action on objects of one model, by their keys; ``position`` is the number of finished objects.
 
     ``claimed_at`` is when a process claimed the current batch. ``stopped`` contains the error that a batch raised, and
-    ``said`` the messages of the project's own code, by level and text.
+    ``said`` the messages of the project's own code, by level and text. ``queued_at`` is when the job was last passed to
+    a worker, whose task contains the same time. ``needs_page`` is set if a worker lacked a part of a browser's request.
 
     The jobs of a user are one partition, in the order of their creation. DynamoDB deletes a job some time after it
     expires.
@@ -39,6 +42,8 @@ class AdminJob(models.Model):
     claimed_at = models.TimestampAttribute(_("claimed"), null=True)
     stopped = models.UnicodeAttribute(_("stopped"), null=True, multiline=True)
     said: Any = models.JSONAttribute(_("messages"), null=True)
+    queued_at = models.TimestampAttribute(null=True)
+    needs_page = models.BooleanAttribute(null=True)
     created_at = models.TimestampAttribute(_("created"), auto_now_add=True)
     expires_at = models.TTLAttribute(_("expires"), null=False)
     version = models.VersionAttribute()
@@ -83,3 +88,11 @@ class AdminJob(models.Model):
         The clocks of two machines may differ in either direction.
         """
         return self.claimed_at is not None and abs(clock.now() - self.claimed_at) < CLAIM_TIME
+
+    @property
+    def is_queued(self) -> bool:
+        """Whether a worker was given the job, and has continued it within ``QUEUE_TIME``."""
+        if self.queued_at is None or self.stopped or self.is_done:
+            return False
+        latest = self.queued_at if self.claimed_at is None else max(self.queued_at, self.claimed_at)
+        return clock.now() - latest < QUEUE_TIME

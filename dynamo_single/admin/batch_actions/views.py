@@ -7,6 +7,7 @@ from typing import Any, Final
 from django.apps import apps
 from django.contrib.admin.sites import AdminSite
 from django.contrib.admin.utils import model_ngettext
+from django.contrib.auth import BACKEND_SESSION_KEY
 from django.core.exceptions import PermissionDenied
 from django.db import connections, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect, JsonResponse
@@ -14,6 +15,7 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.http import urlencode
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from dynamo_single.admin import trash
@@ -98,18 +100,22 @@ def _address(cursor: str | None) -> str:
 
 
 def job_page(site: AdminSite, request: HttpRequest, job_id: str) -> HttpResponseBase:
-    """Show a job or its failures as CSV, or resume it by POST. Other users than its creator get a 404 response.
+    """Show a job, its failures as CSV or its state as JSON, or resume it by POST. Other users than its creator get a
+    404 response.
 
-    Sends a GetItem, and for POST the requests of ``run_batches()``, or a PutItem for the job that undoes it. It checks
-    the permissions again each time.
+    Sends a GetItem. For POST, it also sends the requests of ``run_batches()``, or a TransactWriteItems that passes the
+    job to a worker; and a PutItem if the job undoes another one. It checks the permissions again each time.
     """
     if request.method not in {"GET", "HEAD", "POST"}:
         return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
     job = _of(request, job_id)
-    modeladmin = _admin_of(site, job)
+    modeladmin = admin_of(site, job)
     if not is_allowed(request, modeladmin, job.action):
         raise PermissionDenied
+    is_for_script = request.headers.get("accept") == "application/json"
     if request.method != "POST":
+        if is_for_script:
+            return _state(job)
         return (
             _failures(site, request, modeladmin, job)
             if "failures" in request.GET
@@ -118,14 +124,35 @@ def job_page(site: AdminSite, request: HttpRequest, job_id: str) -> HttpResponse
     if "undo" in request.POST:
         return _undo(site, request, modeladmin, job)
     try:
-        jobs.run_batches(request, modeladmin, job)
+        _continue(site, request, modeladmin, job)
     except StaleObject:
         # Another process has claimed it. The page shows the progress of that process.
         job = _of(request, job_id)
-    if request.headers.get("accept") == "application/json":
-        state = {"done": job.position, "total": job.total, "failed": job.failed}
-        return JsonResponse({**state, "stopped": bool(job.stopped), "claimed": job.is_claimed})
-    return HttpResponseRedirect(url_of(site, job))
+    return _state(job) if is_for_script else HttpResponseRedirect(url_of(site, job))
+
+
+def _continue(site: AdminSite, request: HttpRequest, modeladmin: Any, job: AdminJob) -> None:
+    """Pass a job to the site's worker, or run its next batches if there is none, or if the user chose this page.
+
+    Does nothing while another process works on a batch.
+    """
+    if job.is_claimed:
+        return
+    is_for_worker = not job.is_done and not job.needs_page and not modeladmin.jobs_need_request
+    if is_for_worker and "here" not in request.POST:
+        # Without it, nothing tells which of the backends may say that the user is still active.
+        backend = request.session.get(BACKEND_SESSION_KEY)
+        arguments = {"user_key": job.user_key, "job_id": job.job_id, "language": get_language() or "en"}
+        if job.is_queued or (backend and jobs.queue(site, job, {**arguments, "backend": backend})):
+            return
+    job.queued_at = None
+    jobs.run_batches(request, modeladmin, job)
+
+
+def _state(job: AdminJob) -> JsonResponse:
+    """Return what the page's script shows and needs."""
+    state = {"done": job.position, "total": job.total, "failed": job.failed, "stopped": bool(job.stopped)}
+    return JsonResponse({**state, "claimed": job.is_claimed, "queued": job.is_queued})
 
 
 def _of(request: HttpRequest, job_id: str) -> AdminJob:
@@ -142,7 +169,8 @@ def _of(request: HttpRequest, job_id: str) -> AdminJob:
     raise Http404(_("This job is damaged and cannot be resumed. Select the remaining objects again."))
 
 
-def _admin_of(site: AdminSite, job: AdminJob) -> Any:
+def admin_of(site: AdminSite, job: AdminJob) -> Any:
+    """Return the admin of a job's model; raise ``Http404`` if the site has none, or for an unknown action."""
     try:
         model = apps.get_model(job.label)
     except LookupError as error:
@@ -160,7 +188,7 @@ def _title(site: AdminSite, job: AdminJob) -> str:
         "restore": _("Restore %(count)d %(items)s"),
     }
     try:
-        modeladmin = _admin_of(site, job)
+        modeladmin = admin_of(site, job)
     except Http404:
         return ""
     return titles[job.action] % {"count": job.total, "items": modeladmin.opts.verbose_name_plural}
@@ -173,11 +201,11 @@ def may_undo(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) 
 
 
 def _undo(site: AdminSite, request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> HttpResponseBase:
-    """Create the job that restores the objects of a job, and run its first batches: the button confirms it."""
+    """Create the job that restores the objects of a job, and begin it: the button has confirmed it."""
     if not may_undo(request, modeladmin, job):
         raise PermissionDenied
     undoing = jobs.create_job(request, modeladmin, "restore", job.keys)
-    jobs.run_batches(request, modeladmin, undoing)
+    _continue(site, request, modeladmin, undoing)
     return HttpResponseRedirect(f"{url_of(site, undoing)}#go-on")
 
 
@@ -199,7 +227,7 @@ def _failures(site: AdminSite, request: HttpRequest, modeladmin: DynamoModelAdmi
 
 def _confirmation(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> dict[str, object]:
     """Return the text that confirms a job before it begins. Sends the requests of ``confirmations.job_text()``."""
-    if job.is_done or job.position:
+    if job.is_done or job.position or job.queued_at:
         return {}
     if job.action == "restore":
         return {"items": model_ngettext(modeladmin.opts, job.total)}

@@ -121,7 +121,7 @@ def test_the_script_is_told_how_far_it_is(pages: Pages, companies: list[Any]) ->
     """As JSON."""
     path = job_of(pages)
     answer = pages.client.post(f"/admin/{path}", headers={"accept": "application/json"})
-    assert answer.json() == {"done": 2, "total": 5, "failed": 0, "stopped": False, "claimed": False}
+    assert answer.json() == {"done": 2, "total": 5, "failed": 0, "stopped": False, "claimed": False, "queued": False}
 
 
 def test_what_somebody_else_has_done_meanwhile_counts_as_done(pages: Pages, companies: list[Any]) -> None:

@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,7 +25,9 @@ TASKS = examples(12, 60)
 
 
 @contextmanager
-def working(table: Table, count: int = 1) -> Iterator[list[children.Child]]:
+def working(
+    table: Table, count: int = 1, command: Sequence[str] = ("manage.py", "dynamo_worker", "--interval", "0.1")
+) -> Iterator[list[children.Child]]:
     """Run workers, which are killed at the end of the block."""
     url = str(table.settings.endpoint_url).replace("http://", "dynamodb://")
     environment = {
@@ -35,7 +37,6 @@ def working(table: Table, count: int = 1) -> Iterator[list[children.Child]]:
     }
     with tempfile.TemporaryFile() as output:
         streams: dict[str, Any] = {"stdin": output.fileno(), "stdout": output.fileno(), "stderr": sys.stderr.fileno()}
-        command = ["manage.py", "dynamo_worker", "--interval", "0.1"]
         running = [children.Child(command, cwd=children.ROOT, env=environment, **streams) for _ in range(count)]
         try:
             yield running
