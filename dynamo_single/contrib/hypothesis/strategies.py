@@ -90,18 +90,24 @@ def _is_required(field: Any) -> bool:
 def _stored(model: type[M], values: dict[str, Any]) -> M:
     obj = model(**values)
     try:
-        obj.save()
-    except AlreadyExists:
-        manager: Any = getattr(model, "all_objects", model._base_manager)
-        obj = manager.get(pk=obj.pk)
-        for name, value in values.items():
-            field: Any = model._meta.get_field(name)
-            if not field.attribute.immutable:
-                setattr(obj, name, value)
-        obj.save()
+        try:
+            obj.save()
+        except AlreadyExists:
+            obj = _replaced(model, obj.pk, values)
     except (EmptyKeyPart, UniqueViolation):
         # Normalization for a key can make an empty string of an invisible character.
         reject()
+    return obj
+
+
+def _replaced(model: type[M], pk: object, values: dict[str, Any]) -> M:
+    manager: Any = getattr(model, "all_objects", model._base_manager)
+    obj: M = manager.get(pk=pk)
+    for name, value in values.items():
+        field: Any = model._meta.get_field(name)
+        if not field.attribute.immutable:
+            setattr(obj, name, value)
+    obj.save()
     return obj
 
 

@@ -13,6 +13,7 @@ from hypothesis.errors import InvalidArgument
 from dynamo_single.contrib.hypothesis import from_field, from_model
 from dynamo_single.models import Model
 from project.directory.models import Company, Person
+from tests.catalog.library import Ledgered
 from tests.catalog.models import Order, Product, Sample
 from tests.catalog.service import Visit
 from tests.catalog.studios import Painting
@@ -51,6 +52,15 @@ def test_drawn_value_is_valid(field: Any, data: Any) -> None:
 def test_given_strategy_is_used(table: Any, data: Any) -> None:
     person = data.draw(from_model(Person, company=from_model(Company, name=st.just("Acme")), name=...))
     assert person.company.name == "Acme"
+
+
+@given(data=st.data())
+def test_stored_object_does_not_get_the_unique_value_of_another(table: Any, data: Any) -> None:
+    drawn = from_model(Ledgered, number=st.sampled_from([1, 2]), isbn=st.sampled_from("12"))
+    for _ in range(4):
+        data.draw(drawn)
+    found = Ledgered.objects.in_bulk([1, 2]).values()
+    assert len({each.isbn for each in found}) == len(found)
 
 
 def test_unknown_attribute_is_an_error() -> None:
