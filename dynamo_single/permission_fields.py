@@ -88,5 +88,4 @@ class PermissionsAttribute(UnicodeSetAttribute):
     """A set of permissions such as ``directory.change_company``."""
 
     field_class = PermissionsField
-    #: Whether the values name models, which a migration may rename.
     holds_labels = True

@@ -64,6 +64,12 @@ else:
             return "filter by user, or by object_type='app_label.model' and object_id, or by pk"
 
 
+class _ModelLabel(models.UnicodeAttribute):
+    """The label of the object's model."""
+
+    holds_labels = True
+
+
 class LogEntryManager(models.Manager["LogEntry"]):
     """Django's manager of the log, with its only method."""
 
@@ -107,7 +113,7 @@ class LogEntry(models.Model):
     )
     action_time = models.TimestampAttribute(_("action time"), auto_now_add=True)
     entry_id = models.IdAttribute()
-    object_type = models.UnicodeAttribute(_("content type"))
+    object_type = _ModelLabel(_("content type"))
     object_id = models.UnicodeAttribute(_("object id"))
     object_repr = models.UnicodeAttribute(_("object repr"), blank=True, max_length=200)
     action_flag = models.IntegerAttribute(_("action flag"), choices=ACTION_FLAG_CHOICES)

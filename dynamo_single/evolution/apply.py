@@ -160,7 +160,9 @@ def record_model(step: Step, alias: str, *, adopt: bool = False) -> None:
 def _refuse_older_items(step: Step) -> None:
     """Raise ``ConfigurationError`` for work on items of which some may have an earlier schema version."""
     name, after = step.operation.model_name, step.after
-    if after.oldest_version < after.schema_version and step.forward_tasks:
+    own = frozenset({after.item_type})
+    is_written = step.forward_tasks and step.operation.rewrites(after.alias, own) & own
+    if after.oldest_version < after.schema_version and is_written:
         raise ConfigurationError(
             f"{step.operation.describe()}: items of {step.label_before} may be of schema versions "
             f"{after.oldest_version} to {after.schema_version}. Nothing was written. Write "
@@ -174,7 +176,9 @@ def _refuse_shared(step: Step) -> None:
     Changes that do not write any items are allowed.
     """
     model = registry.model_of_type(step.after.alias, step.after.item_type)
-    if step.phases is not DECLARE and model is not None and model._options.shared:
+    own = frozenset({step.after.item_type})
+    is_written = step.phases is not DECLARE and step.operation.rewrites(step.after.alias, own) & own
+    if is_written and model is not None and model._options.shared:
         raise ConfigurationError(
             f"Cannot apply {step.operation.describe()!r}: {model._meta.label} has Meta.shared, and the other program "
             "does not follow changes of its items. Nothing was written. Remove Meta.shared once that program has "

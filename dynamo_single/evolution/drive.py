@@ -18,15 +18,17 @@ from msgspec.structs import replace
 
 from dynamo_single.backend import migration_record
 from dynamo_single.evolution import phases, processes
-from dynamo_single.evolution.forms import is_same, with_change, without_change
+from dynamo_single.evolution.forms import is_of, is_same, with_change, without_change
 from dynamo_single.evolution.migrate_run import Run
 from dynamo_single.evolution.processes import Barrier, Process
+from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.state import SnapshotState
 from dynamo_single.evolution.steps import Step, are_independent
 from dynamo_single.exceptions import ConfigurationError, TableNotFound
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.rollout.states import OpenChange, TableState
 from dynamo_single.orm.rollout.tolerance import accepted_ages, tolerance_of
+from dynamo_single.orm.schema import registry
 from dynamo_single.table.flow import run
 from dynamo_single.table.table import Table, get_table
 
@@ -165,6 +167,17 @@ class _Moving:
         return "count" in self.passes
 
     @property
+    def follows_code(self) -> bool:
+        """Whether the change waits for running code, and for other changes of the items that it writes."""
+        return self.step.operation.follows_code
+
+    @property
+    def rewrites(self) -> frozenset[str]:
+        """The types of the items that the change writes."""
+        own = frozenset({self.found.item_type, self.step.before.item_type, self.step.after.item_type})
+        return self.step.operation.rewrites(self.found.alias, own)
+
+    @property
     def refuses_more(self) -> bool:
         """Whether the next phase rejects former code that the current phase accepts."""
         if self.following is None or self.change.is_reverted:
@@ -186,6 +199,7 @@ def drive(alias: str, this: Run, *, reverting: OpenChange | None = None) -> bool
         knowledge.lease_now(table)  # other runs wait for this process, as for any other
         state = _present_state(alias, this)
         left = [_Moving(each, this.step_of(each, step_of)) for each in changes_in(alias, state)]
+        left.sort(key=lambda each: each.follows_code)
         if not left:
             return True
         if reverting is None and (turned := [each.change for each in left if each.change.is_reverted]):
@@ -197,7 +211,7 @@ def drive(alias: str, this: Run, *, reverting: OpenChange | None = None) -> bool
         elif not (active := [each for each in left if is_same(each.change, reverting)]):
             return True  # earlier changes wait until it is their turn
         counting = all(each.counts for each in active)
-        ready = [each for each in active if counting or not each.counts]
+        ready = [each for each in active if (counting or not each.counts) and not _outdated(each, state)]
         measure_fence(table, state, this)
         if not _is_settled(table, state, this):
             this.say("    The rest has to wait for processes: run migrate again without --no-wait.")
@@ -208,6 +222,7 @@ def drive(alias: str, this: Run, *, reverting: OpenChange | None = None) -> bool
         held = _held_back(table, ready, state, this)
         moved = [each for each in ready if each not in held]
         if not moved:
+            _report_outdated(active, state, this)
             return False
         _bump(table, moved, this)
 
@@ -238,12 +253,41 @@ def taken_over(alias: str, state: TableState, this: Run) -> TableState:
 
 
 def _blocks(earlier: _Moving, later: _Moving) -> bool:
-    """Return whether a change must end before another change of the same model moves."""
-    if earlier.found.item_type != later.found.item_type:
+    """Return whether a change must end before another change of the same items moves."""
+    if earlier.rewrites.isdisjoint(later.rewrites):
         return False
+    if later.follows_code:
+        return True
     if are_independent(earlier.step.operation.touched(), later.step.operation.touched()):
         return False
     return not _move_together(earlier.step.phases, later.step.phases)
+
+
+def _outdated(each: _Moving, state: TableState) -> list[str]:
+    """Return the models whose items do not have the schema of this code yet, if the change writes them by this code."""
+    found: list[str] = []
+    for item_type in sorted(each.rewrites) if each.follows_code and each.passes else ():
+        model = registry.model_of_type(each.found.alias, item_type)
+        label = "" if model is None else model._meta.label_lower
+        forms = {name: form for name, form in state.forms.items() if label in (form.label, *form.labels)}
+        if model is not None and any(
+            name != item_type or not is_of(form, Snapshot.of(model)) for name, form in forms.items()
+        ):
+            found.append(label)
+    return found
+
+
+def _report_outdated(active: Sequence[_Moving], state: TableState, this: Run) -> None:
+    """Report the migrations that changes wait for. Raise ``ConfigurationError`` for a change that is being reverted."""
+    for each in active:
+        title, found = each.change.parameters["label"], ", ".join(_outdated(each, state))
+        if found and each.change.is_reverted:
+            raise ConfigurationError(
+                f"Cannot revert {title!r}: items of {found} do not have the schema of this code. Nothing was written. "
+                f"Revert it with the code of {each.change.migration}."
+            )
+        if found:
+            this.say(f"    {title} waits for later migrations of {found}: run migrate without the name of a migration.")
 
 
 def _turn(table: Table, turned: Sequence[OpenChange], this: Run) -> None:
@@ -320,10 +364,13 @@ def _held_back(table: Table, ready: Sequence[_Moving], state: TableState, this: 
             stopped.append(each)
             for one in living:
                 this.say(f"    {one.describe(now)} has code of before {one.lacks(needed[id(each)])}")
+            would, forced = "be rejected", "rejects them now"
+            if each.follows_code:
+                would, forced = "not know the new values", "does not wait for them"
             this.say(
                 f"    {each.change.parameters['label']} is not applied: {len(living)} "
-                f"{'process' if len(living) == 1 else 'processes'} would be rejected. Deploy, and run migrate again; "
-                "--force rejects them now."
+                f"{'process' if len(living) == 1 else 'processes'} would {would}. Deploy, and run migrate again; "
+                f"--force {forced}."
             )
     return stopped
 
@@ -332,7 +379,8 @@ def _needed(each: _Moving, state: TableState) -> set[str]:
     """Return the migrations without which code cannot follow the next phase of a change."""
     if each.following is None or each.change.is_reverted:
         return set()
-    needed = {each.change.migration} if each.refuses_more else set()
+    is_waiting = each.refuses_more or each.follows_code
+    needed = {each.change.migration} if is_waiting else set()
     if "new key" in each.step.phases[each.following].parts.keys() - each.phase.parts.keys():
         # Code that does not have an attribute cannot write the keys that name it.
         form = state.forms[each.found.item_type]

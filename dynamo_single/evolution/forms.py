@@ -55,6 +55,18 @@ def _parts(snapshot: Snapshot, form: StoredForm) -> set[tuple[str, str]]:
     return {(name, form.canonical(text)) for name, text in named}
 
 
+def _public_parts(form: StoredForm) -> set[tuple[str, str]]:
+    """Return the parts that all code may read, as ``_parts()`` names them."""
+    found = {(name, form.canonical(text)) for name, text in form.attributes.items() if name not in form.unfilled}
+    found |= {("", form.canonical(text)) for text, facet in {**form.keys, **form.rules}.items() if facet == PUBLIC}
+    return found | {("", form.canonical(form.primary))}
+
+
+def is_of(form: StoredForm, snapshot: Snapshot) -> bool:
+    """Return whether all parts of a snapshot are complete in a form."""
+    return _parts(snapshot, form) <= _public_parts(form)
+
+
 def _written(snapshot: Snapshot) -> set[str]:
     """Return the physical names that code writes, including the counts of checked references."""
     checked = (each.stored for each in snapshot.attributes.values() if each.checked)
@@ -118,10 +130,7 @@ class FormChange:
         changes leave the form as it is, such as a function over items. They are never over.
         """
         one, other = (self.after, self.before) if is_reverted else (self.before, self.after)
-        before, after = _parts(one, form), _parts(other, form)
-        found = {(name, form.canonical(text)) for name, text in form.attributes.items() if name not in form.unfilled}
-        found |= {("", form.canonical(text)) for text, facet in {**form.keys, **form.rules}.items() if facet == PUBLIC}
-        found.add(("", form.canonical(form.primary)))
+        before, after, found = _parts(one, form), _parts(other, form), _public_parts(form)
         return before != after and after - before <= found and found.isdisjoint(before - after)
 
     def taken_over(self, form: StoredForm) -> tuple[StoredForm, int]:

@@ -145,6 +145,9 @@ class ItemsChange:
 
     #: The phases of the change, unless they depend on the snapshots: one of the tables of ``evolution/phases``.
     kind: ClassVar[Phases] = DECLARE
+    #: Whether the passes write items of other models by the current code. They wait until no running process has code
+    #: of before the migration, although none is rejected, and until all other changes of these items have ended.
+    follows_code: ClassVar[bool] = False
 
     model_name: str
 
@@ -163,6 +166,14 @@ class ItemsChange:
     def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
         """Return the tasks of each pass that the phases name, in order."""
         return {}
+
+    def passes_in(self, app_label: str, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
+        """Return the tasks of each pass, if they depend on the app of the model."""
+        return self.passes(before, after)
+
+    def rewrites(self, alias: str, own: frozenset[str]) -> frozenset[str]:
+        """Return the types of the items in a table that the passes change; ``own`` are those of the model."""
+        return own
 
     def values(self, before: Snapshot, after: Snapshot) -> tuple[str, ...]:
         """Return the physical names that items may lack until the change has ended."""
@@ -229,7 +240,8 @@ class Step:
     @cached_property
     def tasks(self) -> Mapping[Pass, Sequence[Task]]:
         """The tasks of each pass; the counts of the current models are a pass of their own."""
-        return {**self.operation.passes(self.before, self.after), "count": count_tasks(self.before, self.after)}
+        passes = self.operation.passes_in(self.app_label, self.before, self.after)
+        return {**passes, "count": count_tasks(self.before, self.after)}
 
     @property
     def forward_tasks(self) -> tuple[Task, ...]:

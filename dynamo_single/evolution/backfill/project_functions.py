@@ -68,6 +68,19 @@ def change_items(snapshot: Snapshot, function: Function) -> Task:
     return rewrite_items(snapshot, snapshot, rewritten, reads=reads)
 
 
+def each_by_type(tasks: Mapping[str, Task]) -> Task:
+    """Return one task for the items of several types, each with its own change, so that the table is read once."""
+
+    def task_of(item: Item) -> Task:
+        return tasks[item[names.ITEM_TYPE]["S"]]
+
+    return Task(
+        Or(tuple(each.items for each in tasks.values())),
+        lambda item, others: task_of(item).change(item, others),
+        wanted=lambda item: task_of(item).wanted(item),
+    )
+
+
 def upgrade_items(snapshot: Snapshot, name: str, functions: Upgrades) -> Task:
     """Upgrade the items below the snapshot's schema version, with their index keys, folded copies and claims.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +47,16 @@ class RenamedLabels(MigrationValue):
         (app, old), (new_app, new) = self.old.split("."), self.new.split(".")
         names = {f"{app}.{action}_{old}": f"{new_app}.{action}_{new}" for action in _ACTIONS}
         return {names.get(each, each) for each in held}
+
+
+def rename_labels(names: Iterable[str], old: str, new: str) -> Function:
+    """Return the function that replaces the label of a renamed model in several attributes."""
+    each = [RenamedLabels(name, old, new) for name in names]
+
+    def renamed_labels(values: Mapping[str, Any]) -> Mapping[str, object]:
+        return {name: value for function in each for name, value in (function(values) or {}).items()}
+
+    return renamed_labels
 
 
 @public

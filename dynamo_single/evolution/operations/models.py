@@ -12,15 +12,18 @@ from django.db.migrations.state import ProjectState
 from dynamo_single.evolution import apply
 from dynamo_single.evolution.backfill import Task
 from dynamo_single.evolution.backfill.claims import move_items, rename_parent_marks
+from dynamo_single.evolution.backfill.project_functions import change_items, each_by_type
 from dynamo_single.evolution.backfill.rewrite import rewrite_index_keys
 from dynamo_single.evolution.operations.base import ItemsOperation, public
-from dynamo_single.evolution.phases import ADD_KEY, ALTER_KEY, DECLARE, PAUSE, REMOVE_KEY, Pass, Phases
+from dynamo_single.evolution.operations.items import rename_labels
+from dynamo_single.evolution.phases import ADD_KEY, ALTER_KEY, CHANGE_ONCE, DECLARE, PAUSE, REMOVE_KEY, Pass, Phases
 from dynamo_single.evolution.snapshots import Snapshot
 from dynamo_single.evolution.state import SnapshotState, snapshot_in
 from dynamo_single.evolution.steps import Step, moved_counts
 from dynamo_single.evolution.stored_attributes import StoredAttribute, UniqueRule
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.keys.template import IndexKey, Key
+from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.schema.upgrades import FIRST
 
 if TYPE_CHECKING:
@@ -154,9 +157,16 @@ class RemoveModel(ItemsOperation):
 
 @public
 class RenameModel(ItemsOperation):
-    """Rename the class of a model. The stored items do not change; ``MoveKeys`` changes their ``itemType``."""
+    """Rename the class of a model, and its label in the items of all models in its table.
+
+    The model's own items do not change; ``MoveKeys`` changes their ``itemType``. One pass over the table replaces the
+    label in references to content types, in the permissions of users and groups, and in log entries, also in the trash.
+    It begins when no running process has code of before the migration, which would not find the new label and could
+    store the old one. No code is rejected. ``left_to_do()`` names the labels that the pass does not change.
+    """
 
     category = OperationCategory.ALTERATION
+    follows_code = True
 
     def __init__(self, old_name: str, new_name: str) -> None:
         self.old_name, self.new_name = old_name, new_name
@@ -179,21 +189,39 @@ class RenameModel(ItemsOperation):
         """Return the new name."""
         return self.new_name
 
+    def phases(self, before: Snapshot, after: Snapshot) -> Phases:
+        """Return the phases of one pass, or of a declaration if no model in the table stores labels."""
+        is_same = self.old_name.lower() == self.new_name.lower()
+        return DECLARE if is_same or not _holders(before.alias) else CHANGE_ONCE
+
+    def passes_in(self, app_label: str, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
+        """Replace the label in the items of the current models, or replace it back."""
+        old, new = self._labels(app_label)
+        return {"fill": _label_tasks(before.alias, old, new), "convert back": _label_tasks(before.alias, new, old)}
+
+    def rewrites(self, alias: str, own: frozenset[str]) -> frozenset[str]:
+        """Return the types of the items with labels."""
+        return frozenset(model._options.item_type for model in _holders(alias))
+
     def left_to_do(self, app_label: str) -> str:
-        """Return the operations that replace the model's label in other items, or an empty string."""
-        old, new = (f"{app_label}.{name.lower()}" for name in (self.old_name, self.new_name))
+        """Return how to replace the labels that the pass does not change, or an empty string."""
+        old, new = self._labels(app_label)
+        model = next((each for each in registry.all_models() if each._meta.label_lower == new), None)
+        done = {} if model is None else _holders(model._options.alias)
         found = sorted(
-            f"{model._meta.label}: ChangeItems({model.__name__!r}, RenamedLabels({name!r}, {old!r}, {new!r}))"
-            for model in registry.all_models()
-            for name, attribute in registry.attributes_of(model).items()
-            if attribute.key_kind == "label" or getattr(attribute, "holds_labels", False)
+            f"{each._meta.label}.{name} is in the primary key: save such objects by move()"
+            if name in registry.layout_of(each).identity
+            else f"{each._meta.label}: ChangeItems({each.__name__!r}, RenamedLabels({name!r}, {old!r}, {new!r}))"
+            for each in registry.all_models()
+            for name in _label_names(each)
+            if model is not None and name not in done.get(each, ())
         )
         if not found:
             return ""
-        return (
-            f"Items with labels keep {old!r}, which names no model any more. Rename them in a migration of each app, "
-            f"with repeat=True if old code may still write: {'; '.join(found)}."
-        )
+        return f"Some items keep {old!r}, which names no model any more. Change them: {'; '.join(found)}."
+
+    def _labels(self, app_label: str) -> tuple[str, str]:
+        return f"{app_label}.{self.old_name}".lower(), f"{app_label}.{self.new_name}".lower()
 
     def merged(self, operation: ItemsOperation) -> list[Operation] | None:
         """Merge two renames of the model into one."""
@@ -207,6 +235,34 @@ class RenameModel(ItemsOperation):
     @property
     def migration_name_fragment(self) -> str:
         return f"rename_{self.old_name.lower()}_{self.new_name.lower()}"
+
+
+def _label_names(model: type[DynamoModel]) -> list[str]:
+    """Return the attributes of a model that store labels."""
+    return [name for name, each in registry.attributes_of(model).items() if each.holds_labels]
+
+
+def _holders(alias: str) -> dict[type[DynamoModel], list[str]]:
+    """Return the models in a table whose labels a pass can replace, with their attributes.
+
+    A primary key cannot change, and the other program of a model with ``Meta.shared`` does not follow.
+    """
+    found: dict[type[DynamoModel], list[str]] = {}
+    for model in registry.all_models():
+        identity = registry.layout_of(model).identity
+        names = [name for name in _label_names(model) if name not in identity]
+        if names and model._options.alias == alias and not model._options.shared:
+            found[model] = names
+    return found
+
+
+def _label_tasks(alias: str, old: str, new: str) -> tuple[Task, ...]:
+    """Return the task that replaces a label in a table."""
+    tasks = {
+        model._options.item_type: change_items(Snapshot.of(model), rename_labels(names, old, new))
+        for model, names in _holders(alias).items()
+    }
+    return (each_by_type(tasks),) if tasks else ()
 
 
 @public

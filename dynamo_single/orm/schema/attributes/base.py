@@ -79,6 +79,8 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
     rounds: ClassVar[bool] = False
     #: Whether the value is computed from other attributes and never set.
     computed: ClassVar[bool] = False
+    #: Whether values name models, by their labels or their permissions, so that ``RenameModel`` changes them.
+    holds_labels: ClassVar[bool] = False
     #: The source of a computed value, for messages.
     origin: str = ""
     #: Whether the value has parts that several writers may change: it is saved by its difference.

@@ -105,6 +105,11 @@ class DelegatingAttribute(Attribute[T, Null]):
         kind: str | None = self.target.key_kind
         return kind
 
+    @property
+    def holds_labels(self) -> bool:  # type: ignore[override]  # see attr_type
+        """As the values of the target do."""
+        return bool(self.target.holds_labels)
+
     def prepare(self, value: object) -> Any:
         """Prepare the value like the target."""
         return self.target.prepare(value)
@@ -176,6 +181,7 @@ class ContentTypeAttribute(Attribute[int, Null]):
 
     attr_type = "S"
     key_kind = "label"
+    holds_labels = True
     expects = gettext_noop("a content type")
     only_equal = True
     field_class = base.IntegerField
