@@ -30,6 +30,18 @@ MAX_VALUES: Final = 100
 #: The lookups of a search, the first that a key supports.
 _BEGINNINGS: Final = ("istartswith", "startswith")
 _BOOLEANS: Final[Mapping[str, bool]] = {"true": True, "1": True, "false": False, "0": False}
+#: The OpenAPI schemas of attributes that are not strings, by Django's internal type.
+_SCHEMAS: Final[Mapping[str, dict[str, str]]] = {
+    "BooleanField": {"type": "boolean"},
+    "DateField": {"type": "string", "format": "date"},
+    "DateTimeField": {"type": "string", "format": "date-time"},
+    "DecimalField": {"type": "number"},
+    "FloatField": {"type": "number"},
+    "IntegerField": {"type": "integer"},
+}
+_DESCRIPTION: Final = (
+    f"The exact value. If a key supports it, also with {', '.join(f'__{each}' for each in LOOKUPS[1:])}."
+)
 _INVALID: Final = (DjangoValidationError, InvalidValue, ValueError, TypeError, ArithmeticError)
 
 
@@ -88,10 +100,13 @@ class KeyFilterBackend(BaseFilterBackend):  # type: ignore[misc]  # the package 
         return _in_keys(queryset.model) if declared is None else [*declared]
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        """Return the OpenAPI parameters of the filters."""
+        """Return the OpenAPI parameters of the filters, with the types of the attributes."""
+        # A view's own ``get_queryset()`` may need a user.
+        queryset = view.get_queryset() if view.queryset is None else view.queryset
         return [
-            {"name": name, "required": False, "in": "query", "description": "", "schema": {"type": "string"}}
-            for name in self.names(view.get_queryset(), view)
+            {"name": name, "required": False, "in": "query", "description": _DESCRIPTION, "schema": schema}
+            for name in self.names(queryset, view)
+            for schema in [_SCHEMAS.get(queryset.model._meta.get_field(name).get_internal_type(), {"type": "string"})]
         ]
 
 
