@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Timer
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from dynamo_single.admin import DynamoAdminSite
 from dynamo_single.admin.batch_actions import jobs
 from project.directory.models import Company
 
@@ -80,3 +82,17 @@ def test_a_job_that_is_opened_again_is_carried_on_to_its_end(reloaded: Page) -> 
     reloaded.get_by_role("button", name="Resume").click()
     expect(reloaded.locator("#content")).to_contain_text("The job is done.")
     assert (Company.objects.count(), Company.deleted_objects.count()) == (0, 500)
+
+
+def test_page_follows_a_worker(job: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It sends the job to the worker, and shows the end without a further click."""
+
+    def enqueue(site: DynamoAdminSite, arguments: dict[str, str], delay: float = 0) -> bool:
+        Timer(1, site.run_job, (arguments,)).start()
+        return True
+
+    monkeypatch.setattr(DynamoAdminSite, "enqueue_job", enqueue)
+    job.locator("#job-form [type=submit]").click()
+    expect(job.locator("#job-queued")).to_have_text("A worker runs this job. You can close this page.")
+    expect(job.locator("#content")).to_contain_text("The job is done.", timeout=60_000)
+    assert Company.objects.count() == 0
