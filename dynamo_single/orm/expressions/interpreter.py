@@ -18,7 +18,7 @@ from django.db.models.expressions import OrderBy
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.orm.expressions import computing, ordering, subqueries
+from dynamo_single.orm.expressions import computing, ordering, subqueries, united
 from dynamo_single.orm.expressions.computing import Interpretation
 from dynamo_single.orm.expressions.evaluation import evaluate
 from dynamo_single.orm.expressions.functions.casting import in_type
@@ -118,9 +118,7 @@ def _with_budget(state: QueryState) -> tuple[QueryState, steps.Steps]:
     The steps before these, which found keys, count as well.
     """
     given = state.asked.steps
-    budget = steps.Steps((state.asked.in_memory or DEFAULT_LIMIT) + (0 if given is None else given.held))
-    if given is not None:
-        budget.held, budget.bytes, budget.has_several = given.held, given.bytes, given.has_several
+    budget = steps.Steps((state.asked.in_memory or DEFAULT_LIMIT) + (0 if given is None else given.held), given)
     return replace(state, asked=replace(state.asked, steps=budget)), budget
 
 
@@ -181,6 +179,9 @@ async def open_pages(state: QueryState) -> Results:
     """Yield the objects or rows, in order and in the slice."""
     if state.is_empty:
         return
+    if isinstance(state.interpretation, united.United):
+        yield await united.results(state)
+        return
     found: Interpretation = state.interpretation
     names = computing.output_names(found.query) if found.shape is not None else ()
     async with aclosing(_pages(state, found)) as pages:
@@ -196,7 +197,11 @@ async def _pages(state: QueryState, found: Interpretation) -> AsyncGenerator[Ite
         yield await scopes(state)
         return
     source, statement = _source(state), Statement(found.query.get_initial_alias())
-    async with aclosing(objects.items(source, plan(state))) as pages:
+    found_items = objects.items(source, plan(state))
+    if state.asked.steps is not None:
+        # The other querysets of a set operation share the limit of bytes.
+        found_items = objects.limited_matches(state, found_items, None)
+    async with aclosing(found_items) as pages:
         async for page in pages:
             yield (_computed(state, found, statement, item) for item in page)
 
@@ -220,6 +225,8 @@ async def count(state: QueryState) -> int:
     """Return the number of results."""
     if state.is_empty:
         return 0
+    if isinstance(state.interpretation, united.United):
+        return len(await united.results(state))
     found: Interpretation = state.interpretation
     if _is_plain_read(state, found):
         return await objects.count(_source(state))

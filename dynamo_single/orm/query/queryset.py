@@ -6,9 +6,10 @@ is evaluated.
 
 from __future__ import annotations
 
+import builtins
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, cast
 
 from django.db import models
 from django.db.models.sql.where import WhereNode
@@ -32,7 +33,7 @@ from dynamo_single.table.flow import run
 
 if TYPE_CHECKING:
     from dynamo_single.orm.expressions import interpreter
-    from dynamo_single.orm.query import annotate, explain, interpreted
+    from dynamo_single.orm.query import annotate, explain, interpreted, set_operations
     from dynamo_single.orm.requests import explain as plan_explanation
     from dynamo_single.orm.results import columns as row_columns
     from dynamo_single.orm.results import computation, objects, pages, related, rows
@@ -46,6 +47,7 @@ else:
     interpreted = LazyModule("dynamo_single.orm.query.interpreted")
     interpreter = LazyModule("dynamo_single.orm.expressions.interpreter")
     related = LazyModule("dynamo_single.orm.results.related")
+    set_operations = LazyModule("dynamo_single.orm.query.set_operations")
     row_columns = LazyModule("dynamo_single.orm.results.columns")
     pages = LazyModule("dynamo_single.orm.results.pages")
     rows = LazyModule("dynamo_single.orm.results.rows")
@@ -113,6 +115,8 @@ class QuerySet(AsyncQuerySet[M]):
         """
         if format is not None or options:
             raise NotSupported("explain() does not accept a format or options other than execute=True. Call explain().")
+        if self.query.combinator:
+            return set_operations.explain(self, execute=execute)
         state = state_of(self)
         plan = rows.plan(state) if state.interpretation is None else interpreter.plan(state)
         members = related.members_of(state, plan)
@@ -323,6 +327,7 @@ class QuerySet(AsyncQuerySet[M]):
         A single count is one Query with Select=COUNT; the minimum or maximum of the attribute that orders a key is one
         Query for one item. Everything else reads every match, and needs a slice or ``allow_in_memory()``.
         """
+        self._not_support_combined_queries("aggregate")
         return run(annotate.aggregate(self, args, kwargs))
 
     def annotate(self, *args: object, **kwargs: object) -> Any:  # objects get attributes that their type does not have
@@ -331,15 +336,18 @@ class QuerySet(AsyncQuerySet[M]):
 
         ``Count("people")`` of ``people = Children(...)`` is one Query with Select=COUNT for each object.
         """
+        self._not_support_combined_queries("annotate")
         return annotate.annotate(self, args, kwargs)
 
     def alias(self, *args: object, **kwargs: object) -> Any:  # as annotate()
         """Name expressions for later conditions, orders and annotations, without returning their values."""
+        self._not_support_combined_queries("alias")
         self._refuse_secrets((*args, *kwargs.values()))
         return interpreted.annotate(self, args, kwargs, select=False)
 
     def dates(self, field_name: str, kind: str, order: str = "ASC") -> Any:
         """The years, months, weeks or days of an attribute's values, each once; needs ``allow_in_memory()``."""
+        self._not_support_combined_queries("dates")
         return annotate.dates(self, field_name, kind, order)
 
     def datetimes(self, field_name: str, kind: str, order: str = "ASC", tzinfo: datetime.tzinfo | None = None) -> Any:
@@ -347,6 +355,7 @@ class QuerySet(AsyncQuerySet[M]):
 
         With ``USE_TZ = False`` they are naive in ``TIME_ZONE``, whatever ``tzinfo`` is, as in Django.
         """
+        self._not_support_combined_queries("datetimes")
         return annotate.datetimes(self, field_name, kind, order, tzinfo)
 
     def only(self, *fields: object) -> Self:
@@ -369,29 +378,41 @@ class QuerySet(AsyncQuerySet[M]):
             raise TypeError(f"Cannot call {name}() after .values() or .values_list()")
 
     def union(self, *other_qs: object, all: bool = False) -> Self:
-        """Return the objects of any of the querysets, each once, like ``|``; ``order_by()`` sorts them again."""
-        if all:
-            raise NotSupported(
-                "union(all=True) is not supported: a result contains each object once. Chain the querysets in "
-                "Python: [*queryset, *other]."
-            )
+        """Return the objects of any of the querysets, each once, like ``|``; ``order_by()`` sorts them again.
+
+        Rows, annotated objects, objects of other models and with ``all`` also duplicates are read from each queryset,
+        and are held in memory together: call ``allow_in_memory()``, or slice the result. Rows have the names of the
+        first queryset.
+        """
         united: Any = self
-        for other in other_qs:
-            if getattr(other, "model", None) is not self.model:
-                raise NotSupported(
-                    f"union() accepts only querysets of {self.model._meta.label}, not {shown(other)}. Chain "
-                    "them in Python: [*queryset, *other]."
-                )
+        others: list[Any] = [*other_qs]
+        if self.query.is_empty():
+            united, *others = [each for each in others if not each.query.is_empty()] or [self]
+        if not others:
+            return cast(Self, united)
+        if all or not builtins.all(map(united._is_united_by_conditions, others)):
+            return cast(Self, set_operations.combined(united, others, "union", keeps_duplicates=all))
+        for other in others:
             united = united | other
-        united = united._chain()
+        # Only rows without the primary key can be equal.
+        united = united._chain() if self._asked.columns is None else united.distinct()
         united.query.clear_ordering(force=True)
         result: Self = united
         return result
+
+    def _is_united_by_conditions(self, other: Any) -> bool:
+        """Return whether a union with another queryset is one query for objects, or for the same columns."""
+        if getattr(other, "model", None) is not self.model or self.query.combinator or other.query.combinator:
+            return False
+        is_one = self._asked == other._asked and not (self.query.is_sliced or other.query.is_sliced)
+        asked = self._asked
+        return self._is_combined_by_pk(other) or (is_one and not (asked.interpreted or asked.computation))
 
     def intersection(self, *other_qs: object) -> Self:
         """Return the objects that all of the querysets have, as ``filter(pk__in=other)``; ``order_by()`` sorts them.
 
         Each of the others is read first: up to 1,000 keys, or as many as ``allow_in_memory()`` of this queryset allows.
+        Rows, and annotated objects, are compared in memory, as by ``union()``.
         """
         return self._compared(other_qs, "intersection", negate=False)
 
@@ -403,17 +424,11 @@ class QuerySet(AsyncQuerySet[M]):
         return self._compared(other_qs, "difference", negate=True)
 
     def _compared(self, others: Sequence[Any], name: str, *, negate: bool) -> Self:
-        in_python = f"[each for each in queryset if each {'not in' if negate else 'in'} set(other)]"
         for each in (self, *others):
-            if getattr(each, "model", None) is not self.model or _is_of_rows(each):
-                raise NotSupported(
-                    f"{name}() compares objects of one model, {self.model._meta.label}, and got {shown(each)}. Compare "
-                    f"rows in Python: {in_python}."
-                )
+            if getattr(each, "model", None) is not self.model or _is_of_rows(each) or each.query.combinator:
+                return set_operations.combined(self, others, name)
         if self.query.is_sliced:
-            raise NotSupported(
-                f"{name}() does not support a slice. Slice the result, or compare in Python: {in_python}."
-            )
+            return set_operations.combined(self, others, name)
         found: Any = self._asking(replace(self._asked, by_objects=f"{name}()"))
         found.query.clear_ordering(force=True)
         for each in others:
@@ -444,6 +459,8 @@ class QuerySet(AsyncQuerySet[M]):
         """Return whether the objects of each queryset have to be read before they are combined."""
         if not isinstance(other, QuerySet) or other.model is not self.model:
             return False
+        if self.query.combinator or other.query.combinator:
+            return False
         asked = replace(self._asked, inside=())
         plain = asked == replace(other._asked, inside=()) and asked.columns is None and not asked.interpreted
         special = self._asked != other._asked or self.query.is_sliced or other.query.is_sliced
@@ -470,6 +487,7 @@ class QuerySet(AsyncQuerySet[M]):
                 "distinct() over fields is not supported. To read each value once, call "
                 "allow_in_memory(limit=1000).values(...).distinct()."
             )
+        self._not_support_combined_queries("distinct")
         if self.query.is_sliced:
             raise TypeError("Cannot create distinct fields once a slice has been taken.")
         if self._asked.interpreted:

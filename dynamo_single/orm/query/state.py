@@ -37,7 +37,7 @@ from dynamo_single.table.flow import run
 
 if TYPE_CHECKING:
     from dynamo_single.orm.expressions import separating
-    from dynamo_single.orm.query import interpreted
+    from dynamo_single.orm.query import interpreted, set_operations
     from dynamo_single.orm.relations import steps
     from dynamo_single.orm.results import objects, prefetch
     from dynamo_single.orm.results.computation import Computation
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from dynamo_single.orm.write.batch_transactions import Progress
 else:
     interpreted = LazyModule("dynamo_single.orm.query.interpreted")
+    set_operations = LazyModule("dynamo_single.orm.query.set_operations")
     objects = LazyModule("dynamo_single.orm.results.objects")
     prefetch = LazyModule("dynamo_single.orm.results.prefetch")
     steps = LazyModule("dynamo_single.orm.relations.steps")
@@ -198,6 +199,15 @@ class StatefulQuerySet(models.QuerySet[M]):
             )
         check_nesting((self.query.where, other.query.where))
 
+    def _not_support_combined_queries(self, operation_name: str) -> None:
+        """Raise ``NotSupported`` for a method that would change the rows of a set operation."""
+        combinator = self.query.combinator
+        if combinator:
+            raise NotSupported(
+                f"Calling QuerySet.{operation_name}() after {combinator}() is not supported. Call it on each of the "
+                "querysets, or compute in Python: [... for each in queryset]."
+            )
+
     def _is_plain(self) -> bool:
         """Return whether this requests all live objects, whole, like an unchanged default manager."""
         query: Any = self.query
@@ -240,11 +250,12 @@ def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
     if not is_empty and queryset._reads_before():
         queryset = run(queryset._narrowed())
     model, asked, query = queryset.model, queryset._asked, queryset.query
+    if query.combinator:
+        return set_operations.state_of(queryset)
     known = asked.computation is not None or asked.interpreted
-    if query.combinator or query.extra or query.distinct_fields or (query.annotations and not known):
+    if query.extra or query.distinct_fields or (query.annotations and not known):
         raise NotSupported(
-            "DynamoDB cannot evaluate annotations, set operations and extra() in queryset.query. Use the "
-            "methods of the queryset."
+            "DynamoDB cannot evaluate annotations and extra() in queryset.query. Use the methods of the queryset."
         )
     order_by = tuple(query.order_by)
     ordering = order_by or (tuple(model._meta.ordering) if query.default_ordering else ())

@@ -6,13 +6,19 @@ DynamoDB has no subqueries, so the number of values is bounded. This module must
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db.models import OuterRef, Q
 from django.db.models.expressions import ResolvedOuterRef
 
 from dynamo_single.exceptions import InvalidValue, TooManyMatches
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.results.state import DEFAULT_LIMIT
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.expressions import computing
+else:
+    computing = LazyModule("dynamo_single.orm.expressions.computing")
 
 #: Returns the values of a queryset, given the lookup's name and the queryset.
 SubqueryReader = Callable[[str, Any], list[Any]]
@@ -71,13 +77,21 @@ def with_subqueries_replaced(condition: Any, read: SubqueryReader) -> Any:
     return condition
 
 
+def result_names(queryset: Any) -> tuple[str, ...] | None:
+    """Return the names of the columns of a queryset's rows; ``None`` for objects."""
+    asked, computed = queryset._asked, queryset._computation
+    found: tuple[str, ...] | None = None if asked.columns is None else asked.columns.names
+    if asked.row_shape is not None:
+        found = computing.output_names(queryset.query)
+    elif computed is not None:
+        found = computed.output or found
+    return found
+
+
 def check(model: Any, name: str, queryset: Any) -> list[Any]:
     """Raise ``InvalidValue`` for a queryset that Django rejects too; else return an empty list. Nothing is read."""
-    asked, computation = queryset._asked, queryset._computation
-    names = computation.output if computation is not None else asked.columns.names if asked.columns else ("pk",)
-    if asked.row_shape is not None:
-        names = (*queryset.query.values_select, *queryset.query.annotation_select)
-    if len(names or ("pk",)) != 1:
+    asked, names = queryset._asked, result_names(queryset) or ("pk",)
+    if len(names) != 1:
         raise InvalidValue(
             f"The queryset in {name} gives {', '.join(names)}: name one, by values_list(..., flat=True)."
         )

@@ -239,6 +239,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
         self._check_rows()
 
     def _check_rows(self) -> None:
+        self._not_support_combined_queries("update() or delete")
         computed = self._computation
         if computed is not None and computed.makes_rows:
             raise NotSupported(f"Cannot write rows that are {computed}. Write the objects.")

@@ -28,16 +28,25 @@ class Steps:
     """The steps of one evaluation: the querysets that were read, and how many keys each returned.
 
     ``limit`` bounds the keys and objects of all steps and the matches of the queryset itself together. ``bytes`` is the
-    size of the objects that were read until now.
+    size of the objects that were read until now, which the steps ``before`` these share.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, before: Any = None) -> None:
         self.limit = limit
-        self.held = 0
-        self.bytes = 0
+        self.held: int = 0 if before is None else before.held
         #: Whether a condition is about a relation to several objects.
-        self.has_several = False
+        self.has_several: bool = before is not None and before.has_several
+        self._sizes: list[int] = [0] if before is None else before._sizes
         self.read: list[tuple[Any, int]] = []
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of all objects until now."""
+        return self._sizes[0]
+
+    @bytes.setter
+    def bytes(self, size: int) -> None:
+        self._sizes[0] = size
 
     @property
     def left(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
@@ -146,11 +147,20 @@ def test_union_with_a_slice_has_the_objects_of_the_slice(companies: list[Company
     assert {company.name for company in found} == {"A", "C"}
 
 
+def test_union_of_rows_is_pickled_with_its_querysets(companies: list[Company]) -> None:
+    """Django's query holds them."""
+    asked = Company.objects.values("name").union(Company.objects.values("company_id"))[:20]
+    again = Company.objects.all()
+    again.query = pickle.loads(pickle.dumps(asked.query))
+    assert len(again) == 10
+    assert list(again) == list(asked)
+
+
 REFUSALS = [
     (lambda: Company.objects.values("name")[:2] | Company.objects.values("name"), "slice of rows"),
-    (lambda: Company.objects.all().union(Person.objects.all()), "only querysets of"),
-    (lambda: Company.objects.all().union(Company.deleted_objects.all()), "different kinds"),
-    (lambda: Company.objects.union(Company.objects.all(), all=True), "each object once"),
+    (lambda: list(Company.objects.all().union(Person.objects.all())), "have other columns"),
+    (lambda: Company.objects.all() | Company.deleted_objects.all(), "different kinds"),
+    (lambda: list(Company.objects.union(Company.objects.all(), all=True)), "holds all results in memory"),
 ]
 
 

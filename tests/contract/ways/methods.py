@@ -53,18 +53,24 @@ ROWS: dict[str, Row] = {
             "Customer",
             lambda queryset: list(queryset.filter(city="Rome").union(queryset.filter(is_vip=True), all=True)),
         ),
-        says="[*queryset, *other]",
+        says=LIMIT,
         base=lambda shop: shop.all(shop.Customer).filter(city="Rome"),
+        run="queryset{}.union(other, all=True)",
         names=lambda shop: {"other": shop.all(shop.Customer).filter(is_vip=True)},
     ),
     "union of two models": Row(
-        ask=lambda shop: sorted(
-            each.pk for each in shop.all(shop.Tag).union(shop.all(shop.Order).order_by().only("pk"))
-        ),
-        says="[*queryset, *other]",
+        ask=lambda shop: list(mem(shop.all(shop.Tag)).union(shop.all(shop.Category))),
+        says=".values_list(...)",
         of="Tag",
+        dots=("'name'",),
+        run="sorted(queryset.allow_in_memory(){}.union(other.values_list('name')))",
         names=lambda shop: {"other": shop.all(shop.Category)},
-        theirs=lambda shop: [*shop.all(shop.Tag), *shop.all(shop.Category)],
+        theirs=lambda shop: sorted(
+            shop.all(shop.Tag)
+            .order_by()
+            .values_list("name")
+            .union(shop.all(shop.Category).order_by().values_list("name"))
+        ),
     ),
     "sliced union": Row(
         ask=all_of(

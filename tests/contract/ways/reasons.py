@@ -131,7 +131,8 @@ REASONS: dict[str, str] = dict(
             (
                 SETS,
                 (
-                    *(f"orm/query/queryset.py: QuerySet._compared {number}" for number in (1, 2)),
+                    *(f"orm/query/set_operations.py: {name}" for name in ("combined", "_part")),
+                    "orm/query/state.py: StatefulQuerySet._not_support_combined_queries",
                     "orm/query/queryset.py: QuerySet._check_identity",
                     "orm/query/interpreted.py: aggregate",
                 ),

@@ -1,4 +1,4 @@
-"""``intersection()`` and ``difference()`` of querysets: the objects that SQLite gives."""
+"""``intersection()``, ``difference()`` and ``union()`` of querysets: the objects and rows that SQLite gives."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db.models import Count, F, Value
 
 from dynamo_single.exceptions import NotSupported, TooManyMatches
 from dynamo_single.testing import assert_requests
@@ -78,16 +79,121 @@ def test_intersection_reads_the_other_side_by_its_key(shops: tuple[Shop, Shop]) 
         assert some(ours.Order.objects.all().intersection(paid)) == ["o1", "o4"]
 
 
+def cities(shop: Shop) -> Any:
+    return everybody(shop).values_list("city", "name")
+
+
+def statuses(shop: Shop) -> Any:
+    return mem(shop.all(shop.Order)).order_by().values_list("status", "customer__name")
+
+
+def marked(shop: Shop, mark: int) -> Any:
+    return everybody(shop).annotate(mark=Value(mark))
+
+
+ROWS: dict[str, Callable[[Shop], Any]] = {
+    "rows of two models": lambda s: sorted(cities(s).union(statuses(s))),
+    "dicts have the names of the first": lambda s: sorted(
+        everybody(s).values("city").union(statuses(s).values("status")), key=lambda row: row["city"]
+    ),
+    "each row once": lambda s: sorted(everybody(s).values_list("city", flat=True).union(rome(s).values_list("city"))),
+    "the order of columns": lambda s: sorted(cities(s).union(everybody(s).values_list("name", "city"))),
+    "all": lambda s: sorted(each.pk for each in everybody(s).union(rome(s), rome(s), all=True)),
+    "all rows": lambda s: sorted(
+        everybody(s).values_list("city", flat=True).union(statuses(s).values_list("status"), all=True)
+    ),
+    "annotated objects": lambda s: sorted((each.pk, each.mark) for each in marked(s, 1).union(marked(s, 2))),
+    "ordered": lambda s: list(cities(s).union(statuses(s)).order_by("-name", "city")),
+    "reversed": lambda s: list(cities(s).union(statuses(s)).order_by("name", "city").reverse()),
+    "sliced": lambda s: list(cities(s).union(statuses(s)).order_by("name", "city")[1:3]),
+    "ordered by an expression": lambda s: list(
+        marked(s, 1).union(marked(s, -1)).order_by(F("mark").desc(), "name").values_list("name", "mark")
+    ),
+    "columns afterwards": lambda s: sorted(rome(s).union(marked(s, 1)).values_list("name", flat=True)),
+    "counted": lambda s: cities(s).union(statuses(s)).count(),
+    "any": lambda s: cities(s).union(statuses(s)).exists(),
+    "first": lambda s: cities(s).union(statuses(s)).order_by("name", "city").first(),
+    "of a union": lambda s: sorted(cities(s).union(statuses(s)).union(rome(s).values_list("email", "name"))),
+    "inside": lambda s: some(
+        everybody(s).filter(name__in=rome(s).values("name").union(statuses(s).values("customer__name")))
+    ),
+    "rows of both": lambda s: sorted(everybody(s).values_list("city").intersection(rome(s).values_list("city"))),
+    "rows of the first alone": lambda s: sorted(
+        everybody(s).values_list("city").difference(rome(s).values_list("city"))
+    ),
+    "with none": lambda s: sorted(cities(s).union(statuses(s).none())),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_set_operation_gives_djangos_rows(shops: tuple[Shop, Shop], name: str) -> None:
+    ours, theirs = shops
+    assert ROWS[name](ours) == ROWS[name](theirs)
+
+
+def test_rows_of_all_querysets_count_towards_the_limit(shops: tuple[Shop, Shop]) -> None:
+    """Five customers and two of Rome."""
+    ours, _ = shops
+    asked = ours.Customer.objects.union(ours.Customer.objects.filter(city="Rome"), all=True)
+    assert len(asked.allow_in_memory(7)) == 7
+    with pytest.raises(TooManyMatches, match="All together may be 6"):
+        list(asked.allow_in_memory(6))
+
+
+def test_a_union_of_rows_counts_bytes_of_all_querysets(shops: tuple[Shop, Shop]) -> None:
+    ours, _ = shops
+    one = marked(ours, 1)
+    alone = next(size for size in range(100, 10_000, 100) if fits(one.allow_in_memory(max_bytes=size)))
+    assert not fits(one.union(marked(ours, 2)).allow_in_memory(max_bytes=alone))
+
+
+def fits(queryset: Any) -> bool:
+    try:
+        list(queryset.order_by("mark"))
+    except TooManyMatches:
+        return False
+    return True
+
+
+def test_union_of_live_and_deleted_objects(shops: tuple[Shop, Shop]) -> None:
+    """The objects of both, which have other options."""
+    ours, _ = shops
+    live = ours.Customer.objects.filter(city="Rome").allow_in_memory()
+    assert some(live.union(ours.Customer.objects.with_visibility("deleted").order_by()[:9])) == ["c0", "c2"]
+
+
+def test_union_of_rows_explains_each_queryset(shops: tuple[Shop, Shop]) -> None:
+    ours, _ = shops
+    text = cities(ours).union(statuses(ours)).explain()
+    assert text.startswith("union() of 2 querysets, compared in memory\n")
+
+
 @pytest.mark.parametrize(
     ("ask", "says"),
     [
-        (lambda s: s.Customer.objects.intersection(s.Order.objects.all()), "compares objects of one model"),
-        (lambda s: s.Customer.objects.values("city").difference(s.Customer.objects.values("city")), "in Python"),
-        (lambda s: s.Customer.objects.all()[:2].difference(rome(s)), "Slice the result"),
+        (lambda s: list(s.Customer.objects.union(rome(s), all=True)), r"allow_in_memory\(limit=1000\)"),
+        (lambda s: list(everybody(s).intersection(mem(s.Order.objects.all()))), r"Call \.values_list\("),
+        (lambda s: list(cities(s).union(s.Order.objects.values_list("status"))), "as many names"),
+        (lambda s: list(cities(s).union(statuses(s)).values("email")), "does not return email"),
+        (lambda s: cities(s).union(statuses(s)).filter(city="Rome"), r"QuerySet.filter\(\) after union\(\)"),
+        (lambda s: cities(s).union(statuses(s)).annotate(n=Count("pk")), r"QuerySet.annotate\(\) after union\(\)"),
+        (lambda s: cities(s).union(statuses(s)).aggregate(n=Count("pk")), r"QuerySet.aggregate\(\) after"),
+        (lambda s: marked(s, 1).union(marked(s, 2)).update(name="x"), r"after union\(\)"),
+        (lambda s: marked(s, 1).union(marked(s, 2)).delete(), r"after union\(\)"),
+        (lambda s: marked(s, 1).union(marked(s, 2)).page(2), r"in memory"),
         (lambda s: s.Customer.objects.difference(rome(s)).values("city"), "SQL compares rows"),
     ],
 )
-def test_rows_that_sql_compares_are_refused(shops: tuple[Shop, Shop], ask: Callable[[Shop], Any], says: str) -> None:
+def test_rows_that_cannot_be_compared_are_refused(
+    shops: tuple[Shop, Shop], ask: Callable[[Shop], Any], says: str
+) -> None:
     ours, _ = shops
     with assert_requests([]), pytest.raises(NotSupported, match=says):
         ask(ours)
+
+
+def test_union_of_rows_refuses_an_unknown_order(shops: tuple[Shop, Shop]) -> None:
+    ours, _ = shops
+    asked = cities(ours).union(statuses(ours)).order_by("email")
+    with assert_requests([]), pytest.raises(NotSupported, match="does not return email"):
+        list(asked)
