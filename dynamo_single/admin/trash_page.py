@@ -1,6 +1,6 @@
-"""Show who deleted the objects in the trash, when, with which object, until when they are kept, and what returns.
+"""Show how objects in the trash were deleted, how long they are kept, and what a restoration includes.
 
-The list of the trash has additional columns; the page of an object shows everything.
+The list of the trash has additional columns. The page of an object shows all details.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _TAKEN_WITH = "_dynamo_taken_with"
 
 
 class ListChecks(ModelAdminChecks):
-    """Django's checks of a ``ModelAdmin``, also of ``Children`` as a column, and despite additional columns."""
+    """Django's checks of a ``ModelAdmin``, extended to ``Children`` and to the additional columns of the trash."""
 
     def _check_list_display_item(self, obj: Any, item: object, label: str) -> list[CheckMessage]:
         if isinstance(item, str) and not hasattr(obj, item) and isinstance(getattr(obj.model, item, None), Children):
-            # Django finds no field of this name, and would call the manager for each row.
+            # Django does not find a field with this name, and would call the manager for each row.
             said = f"The value of '{label}' must not be a many-to-many field or a reverse foreign key."
             return [Error(said, obj=type(obj), id="admin.E109")]
         return cast("list[CheckMessage]", cast("Any", super())._check_list_display_item(obj, item, label))
@@ -57,7 +57,7 @@ class ListChecks(ModelAdminChecks):
 
 
 class TrashPageMixin(AdminMixin):
-    """A ``ModelAdmin`` whose trash shows when objects were deleted, with which object, and until when they are kept."""
+    """A ``ModelAdmin`` whose trash shows when and with which object each row was deleted, and how long it is kept."""
 
     checks_class = ListChecks
 
@@ -68,7 +68,7 @@ class TrashPageMixin(AdminMixin):
         return (*declared, TrashFilter) if trash.has_trash(model) else declared
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        """Return the declared columns; in the trash also those that only deleted objects have."""
+        """Return the declared columns; in the trash, add the columns of deleted objects."""
         declared = super().get_list_display(request)
         model: Any = self.model
         if not trash.has_trash(model) or not shows_trash(request):
@@ -76,7 +76,7 @@ class TrashPageMixin(AdminMixin):
         return (*declared, *trash_columns(model, without=declared))
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
-        """Return Django's list; in the trash, name what the rows were deleted with: a BatchGetItem for each model."""
+        """Return Django's list. In the trash, read the roots of the rows' deletions: one BatchGetItem per model."""
         changelist: Any = super().get_changelist_instance(request)
         if taken_with in changelist.list_display:
             read_roots(self, request, changelist.result_list)
@@ -84,28 +84,28 @@ class TrashPageMixin(AdminMixin):
 
 
 def trash_columns(model: Any, *, without: Sequence[object] = ()) -> list[object]:
-    """Return the columns of the trash that a model has: names of fields, and a callable for ``deleted_with``."""
+    """Return the trash columns that a model has: names of fields, and a callable for ``deleted_with``."""
     fields = {field.name for field in model._meta.concrete_fields}
     return named_columns([name for name in trash.TRASH_ATTRIBUTES if name in fields and name not in without])
 
 
 def named_columns(fields: Iterable[str]) -> list[object]:
-    """Return names of fields, with a callable that shows the object's name instead of ``deleted_with``."""
+    """Return names of fields, and replace ``deleted_with`` by a callable that shows the name of the object."""
     return [taken_with if name == "deleted_with" else name for name in fields]
 
 
 @display(description=_("deleted with"))
 def taken_with(obj: DynamoModel) -> str | None:
-    """Return the kind and name of the object that this one was deleted with; its key if it was not read."""
+    """Return the type and name of the object that ``obj`` was deleted with, or its key if it was not read."""
     if not getattr(obj, "deleted_with", None):
         return None
     return str(obj.__dict__.get(_TAKEN_WITH) or _by_key(obj))
 
 
 def read_roots(modeladmin: Any, request: HttpRequest, objects: Iterable[DynamoModel]) -> None:
-    """Read and name the objects that others went to the trash with: one BatchGetItem for each model.
+    """Read the objects that ``objects`` were deleted with, in one BatchGetItem per model, and store their names.
 
-    A hidden object is named by its kind.
+    For a hidden object, store only its type.
     """
     marked: list[Any] = [obj for obj in objects if getattr(obj, "deleted_with", None)]
     roots = _roots(marked)
@@ -116,7 +116,7 @@ def read_roots(modeladmin: Any, request: HttpRequest, objects: Iterable[DynamoMo
 
 
 def _roots(objects: Sequence[Any]) -> dict[str, Any]:
-    """Return the objects that the deletions began with, by their markers, without those that are gone permanently."""
+    """Return the root objects of the deletions by their markers, except permanently deleted ones."""
     wanted: dict[Any, dict[str, str]] = {}
     for obj in objects:
         model, pk = _marked_root(obj)
@@ -130,10 +130,10 @@ def _roots(objects: Sequence[Any]) -> dict[str, Any]:
 
 
 def _marked_root(obj: Any) -> tuple[Any, str]:
-    """Return the model and the ``pk`` that an object's marker names; ``None`` for a model that is not installed."""
+    """Return the model and ``pk`` in an object's marker; the model is ``None`` if it is not installed."""
     mark, alias = obj.deleted_with, type(obj)._options.alias
     for position, letter in enumerate(mark):
-        # An item type may contain the separator too.
+        # An item type can contain the separator.
         if letter == "#" and (model := model_of_type(alias, mark[:position])) is not None:
             return model, mark[position + 1 :]
     return None, mark
@@ -145,7 +145,7 @@ def _by_key(obj: DynamoModel) -> str:
 
 
 class TrashContext(Struct, frozen=True):
-    """What the page of an object in the trash shows; ``deleted_by`` is only known for deletions in the admin."""
+    """The context of the page of an object in the trash; ``deleted_by`` is empty for deletions outside the admin."""
 
     returning: tuple[str, ...]
     unnamed: int
@@ -156,19 +156,19 @@ class TrashContext(Struct, frozen=True):
 
 
 def show_trash_page(modeladmin: DynamoModelAdmin, request: HttpRequest, obj: DynamoModel, response: Any) -> None:
-    """Turn the page of an object into the page of an object in the trash: it can be restored, and cannot be saved."""
+    """Turn the page of an object into the page of an object in the trash, with a restore button instead of a form."""
     response.template_name = "dynamo_single/admin/in_trash.html"
-    # Django's actions work on the objects of a list, which does not contain those in the trash.
+    # Django's actions apply to the objects of the list, which does not contain the trash.
     response.context_data.pop("action_form", None)
     response.context_data["may_restore"] = modeladmin.has_restore_permission(request, obj)
     response.context_data["in_trash"] = trash_context(modeladmin, request, obj)
 
 
 def trash_context(modeladmin: DynamoModelAdmin, request: HttpRequest, obj: Any) -> TrashContext:
-    """Return what the page shows, without hidden children.
+    """Return the page's context, without hidden children.
 
-    Sends a Query for each model of cascading children, a Query of the log and a GetItem of the user. If the object was
-    deleted with another one, sends a GetItem for that one, which the page names with the user who deleted it.
+    Send a Query for each model of cascading children, a Query of the log, and a GetItem for the user. If the object was
+    deleted with another object, send another GetItem to show its name and the user who deleted it.
     """
     found = run(restorable_dependents(obj))
     seen = [each for each in found if may_view(modeladmin.admin_site, request, each)]

@@ -1,7 +1,7 @@
-"""The types of this app's admin and its lists, for modules below those that define them.
+"""Declare the types of this app's admin and its lists, for modules that cannot import the classes.
 
-For type checkers they are base classes that declare the members that these modules use besides Django's. At run time
-the names are Django's own classes.
+For type checkers, each type is a subclass of Django's class with the members that these modules use. At run time, the
+names refer to Django's own classes.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Rows = QuerySet[DynamoModel]
 
 
 class MissingPart(Struct, frozen=True):
-    """A part that a page omits: its name, and the query that a key would have to support.
+    """A part that a page omits: its name, and the query that needs a key.
 
-    ``is_counted`` is set if the part is computed from all rows, with or without a key.
+    ``is_counted`` means that the part needs all rows, even with a key.
     """
 
     what: str
@@ -34,7 +34,7 @@ class MissingPart(Struct, frozen=True):
 
 
 if TYPE_CHECKING:
-    #: The base of mixins for a ``ModelAdmin`` or an inline: checkers know the methods that they call.
+    #: The base of mixins for a ``ModelAdmin`` or an inline, so that checkers find the methods that they call.
     AdminMixin = ModelAdmin[Any]
 
     from typing_extensions import TypeVar as TypeVarWithDefault  # Python's own since 3.13

@@ -1,4 +1,4 @@
-"""The rows of a list as CSV: the columns that the page shows, of all its pages, within the bounds of the list."""
+"""Download the rows of all pages of a list as CSV, with the columns of the list and within its limits."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from dynamo_single.admin.viewing import spreadsheets
 from dynamo_single.exceptions import TooManyMatches
 from dynamo_single.orm.schema.keys.values import item_size
 
-#: The parameter of a download, which is not a filter.
+#: The query parameter of a download; it is not a filter.
 CSV_VAR: Final = "_csv"
 _NAME: Final = "_dynamo_single_download"
 _CHECKBOX: Final = "action_checkbox"
-#: A truth value, which the admin shows as a picture.
+#: The icon that the admin shows for a boolean.
 _PICTURE: Final = re.compile(r'<img[^>]* alt="([^"]*)"[^>]*>')
 _NUMBER: Final = re.compile(r"-?[\d.,]+")
 
 
 def begin(request: HttpRequest) -> bool:
-    """Return whether an address asks for a download, and take the parameter out of the request."""
+    """Return whether a request is for a download, and remove the parameter from the request."""
     if request.method != "GET" or CSV_VAR not in request.GET:
         return False
     parameters = request.GET.copy()
@@ -38,14 +38,14 @@ def begin(request: HttpRequest) -> bool:
 
 
 def is_download(request: HttpRequest) -> bool:
-    """Return whether the list is read for a download, whose page has all rows."""
+    """Return whether the request is for a download, which has all rows on one page."""
     return _NAME in request.__dict__
 
 
 def response(model_admin: Any, request: HttpRequest) -> HttpResponse:
-    """Return the list as a file: the requests of a page with all rows, without those of filters.
+    """Return the list as a CSV file. Send the same requests as for a page with all rows, except those for filters.
 
-    Raises ``TooManyMatches`` for more rows or bytes than a list may hold, and for a list that only a scan finds.
+    Raise ``TooManyMatches`` if the rows exceed the list's limits, or if only a scan can find them.
     """
     if not model_admin.has_view_or_change_permission(request):
         raise PermissionDenied
@@ -69,7 +69,7 @@ def response(model_admin: Any, request: HttpRequest) -> HttpResponse:
 
 
 def _text(cell: str, empty: str) -> str:
-    """Return what a cell of the page says; numbers are no formulas, also negative ones."""
+    """Return the text of a cell. Do not quote numbers: negative ones are not formulas."""
     text = html.unescape(strip_tags(_PICTURE.sub(r"\1", cell))).strip()
     if text == empty:
         return ""

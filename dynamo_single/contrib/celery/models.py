@@ -1,4 +1,4 @@
-"""A result as an item."""
+"""The model of a Celery result."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dynamo_single.conf import alias_of_own_models
 
 
 class StoredResult(models.Model):
-    """What Celery stores under a key: the result of a task, a group, or the number of finished parts of a chord."""
+    """A value that Celery stores under a key: a task's result, a group, or the number of finished parts of a chord."""
 
     key = models.UnicodeAttribute()
     content = models.BinaryAttribute(null=True)

@@ -1,7 +1,7 @@
-"""Compute the results of Django's query from rows in memory: SQL's steps in SQL's order.
+"""Compute the results of Django's query from rows in memory, in the order of SQL's steps.
 
-The rest of ``WHERE``, the groups, ``HAVING``, window functions, the order, ``DISTINCT`` and the slice. This module
-sends no requests: ``interpreter`` reads the rows of a query, and ``subqueries`` those of the queries within it.
+The steps are the rest of ``WHERE``, groups, ``HAVING``, window functions, the order, ``DISTINCT`` and the slice. This
+module does not send requests: ``interpreter`` reads the rows of a query, and ``subqueries`` the rows of its subqueries.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dynamo_single.orm.results.state import Window
 
 
 class Interpretation(Struct, frozen=True):
-    """Django's query with the parts of its conditions that are computed in memory; ``shape`` makes rows."""
+    """Django's query with the conditions to compute in memory; ``shape`` converts results to rows."""
 
     query: Any
     where: Any = None
@@ -38,7 +38,7 @@ class Interpretation(Struct, frozen=True):
 
     @property
     def chooses(self) -> bool:
-        """Whether the results are other than the objects that the conditions of keys and filters find."""
+        """Whether the results differ from the objects that keys and filters find."""
         alone = self.where is None and self.having is None and self.qualify is None
         return self.is_grouped or not alone or bool(self.query.distinct and self.shape)
 
@@ -49,13 +49,13 @@ class Interpretation(Struct, frozen=True):
 
     @property
     def expressions(self) -> list[Expression]:
-        """The expressions and conditions that are computed of each row or group."""
+        """The expressions and conditions to compute for each row or group."""
         groups = self.query.group_by if self.is_grouped else ()
         return [*self.query.annotations.values(), self.where, self.having, self.qualify, *groups]
 
     @property
     def has_subqueries(self) -> bool:
-        """Whether other objects are read for what is computed."""
+        """Whether an expression needs other objects."""
         return bool(nested.subqueries_in([*self.expressions, *self.query.order_by]))
 
     def __str__(self) -> str:
@@ -80,7 +80,7 @@ class Interpretation(Struct, frozen=True):
 def chosen(
     found: Interpretation, rows: list[Scope], orders: Sequence[Expression], window: Window, *, is_reversed: bool
 ) -> list[Scope]:
-    """Return the scopes of the results, in order and in the slice, given those of the rows."""
+    """Return the scopes of the results, in order and within the slice, from the scopes of the rows."""
     if found.where is not None:
         rows = [each for each in rows if evaluate(found.where, each)]
     rows = _grouped(found, rows, orders)
@@ -101,7 +101,7 @@ def chosen(
 
 
 def _grouped(found: Interpretation, rows: list[Scope], orders: Sequence[Expression]) -> list[Scope]:
-    """Return the groups, in the order of their first rows; without groups each row is one."""
+    """Return the groups, in the order of their first rows. Without grouping, return the rows."""
     query = found.query
     if query.group_by is True and joining.joins_of(query):
         by_object: dict[int, list[Scope]] = {}
@@ -113,7 +113,7 @@ def _grouped(found: Interpretation, rows: list[Scope], orders: Sequence[Expressi
     if not found.is_grouped:
         return rows
     keys = [query.resolve_ref(each) if isinstance(each, str) else each for each in query.group_by]
-    # As in SQL, an order by an attribute divides the groups.
+    # As in SQL, the attributes of the order also divide the groups.
     keys += [column for order in orders for column in order.get_group_by_cols()]
     groups: dict[object, list[Scope]] = {}
     for each in rows:
@@ -155,7 +155,7 @@ def _distinct(found: Interpretation, rows: list[Scope]) -> list[Scope]:
 
 
 def single_value(found: Interpretation, scope: Scope) -> Any:
-    """Return the only value of a row; that of a query without named columns is its only selected one."""
+    """Return the only value of a row: its first named column, or the first selected expression."""
     if output_names(found.query):
         return values_of(found, scope)[0]
     return evaluate(found.query.select[0], scope)

@@ -1,4 +1,4 @@
-"""Find the subqueries in expressions, and decide whether they can be computed in memory. This module sends nothing."""
+"""Find subqueries in expressions, and check whether this app can compute them. The module does not send requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dynamo_single.orm.relations import joining
 
 
 def parts_of(expression: Any) -> Sequence[Any]:
-    """Return the parts of an expression or a condition; those of a subquery are none."""
+    """Return the parts of an expression or a condition. A subquery has none."""
     if isinstance(expression, Subquery | Query):
         return ()
     children = getattr(expression, "children", None)
@@ -28,7 +28,7 @@ def parts_of(expression: Any) -> Sequence[Any]:
 
 
 def within(expressions: Iterable[Any]) -> Iterator[Any]:
-    """Yield the expressions and all of their parts."""
+    """Yield the expressions and all their parts, at any depth."""
     waiting = [each for each in expressions if each is not None]
     while waiting:
         each = waiting.pop()
@@ -47,7 +47,7 @@ def query_of(subquery: Any) -> Any:
 
 
 def check(subquery: Any) -> None:
-    """Raise ``NotSupported`` for a subquery that is SQL, or of a model that is not in DynamoDB."""
+    """Raise ``NotSupported`` if a subquery contains SQL, or if its model is not in DynamoDB."""
     query = query_of(subquery)
     label = query.model._meta.label
     if isinstance(subquery, Subquery):
@@ -81,10 +81,10 @@ _TEMPLATES = (Subquery.template, Exists.template)
 
 
 def columns_in(expression: Any) -> list[Any]:
-    """Return the columns of an expression or a condition, without those of its subqueries."""
+    """Return the columns of an expression or a condition, except those inside subqueries."""
     return [each for each in within([expression]) if isinstance(each, Col)]
 
 
 def is_own(query: Any, column: Any) -> bool:
-    """Return whether a column belongs to a query, rather than to an outer one."""
+    """Return whether a column belongs to ``query`` itself rather than to an outer query."""
     return column.alias is None or column.alias in query.alias_map
