@@ -192,7 +192,7 @@ class StoredPermissions(_Base):
             return users.none()
         wanted = Q(permissions__contains=perm)
         groups = getattr(users.model, "groups", None)
-        for group in groups.model._default_manager.filter(permissions__contains=perm) if groups else ():
+        for group in groups.model._default_manager.filter(permission_names__contains=perm) if groups else ():
             wanted |= Q(group_ids__contains=group.pk)
         if include_superusers:
             wanted |= Q(is_superuser=True)
@@ -219,4 +219,4 @@ async def _read(user: Any, source: str) -> set[str]:
     if source == "user":
         return set(user.permissions or ())
     groups = () if user.groups is None else await user.groups.all()._read()
-    return {permission for group in groups for permission in group.permissions or ()}
+    return {permission for group in groups for permission in group.permission_names or ()}

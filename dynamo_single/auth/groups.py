@@ -12,12 +12,14 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 from django.apps import apps
+from django.conf import settings
 from django.db.models import Model as DjangoModel
 from django.db.models import Q
 from django.db.models.fields.related import lazy_related_operation
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import models
+from dynamo_single.auth.granted import GroupPermissions
 from dynamo_single.auth.membership import GroupsManager, MembershipManager, MembersManager
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported, UnexpectedItem, UnreadableItem
 from dynamo_single.keys import canonical
@@ -170,6 +172,9 @@ class Groups(KeptManyToMany):
         # A fixture names the groups, by natural keys if it is asked to.
         owner._meta.get_field(self.kept_in).serialize = False
         self.connect(owner, self.name)
+        if f"{owner._meta.app_label}.{owner._meta.object_name}" == settings.AUTH_USER_MODEL:
+            for relation in (each for each in group._meta.many_to_many if isinstance(each, GroupPermissions)):
+                relation.relate_back()
 
     def descriptor(self) -> Any:
         """Return the descriptor that the class has had from its declaration."""
@@ -251,7 +256,9 @@ class AbstractGroup(models.Model):
     """
 
     name = models.UnicodeAttribute(_("name"), max_length=150, unique=True)
-    permissions = PermissionsAttribute(_("permissions"))
+    #: The permissions as strings. They decide what the users of the group may do.
+    permission_names = PermissionsAttribute(_("permissions"), editable=False, attr_name="permissions")
+    permissions: Any = GroupPermissions()
 
     objects: ClassVar[GroupManager[Any]] = GroupManager()
 

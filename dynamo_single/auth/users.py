@@ -21,8 +21,8 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import clock, models
+from dynamo_single.auth.granted import UserPermissions
 from dynamo_single.auth.groups import ByUnique, GroupsDescriptor
-from dynamo_single.auth.user_permissions import UserPermissions
 from dynamo_single.exceptions import UniqueViolation
 from dynamo_single.orm.schema.types import DynamoModel, all_plain, awaited
 from dynamo_single.permission_fields import PermissionsAttribute

@@ -88,7 +88,7 @@ def staff_answers(*, in_dynamodb: bool) -> dict[str, Any]:
     if in_dynamodb:
         from accounts.models import Group as OwnGroup
 
-        user.groups.create(name="Staff", permissions={f"directory.{code}" for code in codes})
+        user.groups.create(name="Staff", permission_names={f"directory.{code}" for code in codes})
         assert OwnGroup.objects.get().user_set.get() == user
     else:
         group = Group.objects.create(name="Staff")

@@ -284,7 +284,7 @@ def test_group_is_given_right(clicks: Clicks, picture: Callable[[str], None]) ->
     picture("task-group")
     clicks.page.locator("#id_permissions_from option").first.dblclick()
     clicks.on(clicks.page.locator("input[name=_save]"))
-    assert "directory.add_person" in Group.objects.get(name="Editors").permissions
+    assert "directory.add_person" in Group.objects.get(name="Editors").permission_names
 
 
 def test_filtered_list_is_downloaded(clicks: Clicks, picture: Callable[[str], None]) -> None:

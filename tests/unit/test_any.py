@@ -45,7 +45,7 @@ REASONS = {
     r"^(Related|RelatedManager|GroupsManager|MembersManager|End|EdgesManager|EdgesDescriptor|Children|InKeyOrder)\.": (
         "the objects, managers and querysets of a model that is known at run time only"
     ),
-    r"^(KeptManyToMany|Groups|UserPermissions|Kept|Keys|Holders|Granted\w*)(Manager|Descriptor)?\.": (
+    r"^(KeptManyToMany|Groups|\w*Permissions?|Kept|Keys|Holders\w*|Granted\w*)(Manager|Descriptor)?\.": (
         "the objects, managers and querysets of a model that is known at run time only"
     ),
     r"^\.(name_of|change_kept)": ("the objects, managers and querysets of a model that is known at run time only"),

@@ -13,7 +13,13 @@ from django.utils.translation import gettext_lazy as _
 
 from dynamo_single.admin import DynamoModelAdmin
 from dynamo_single.contrib.accounts.conf import EMAIL, PHONE, USERNAME, account_settings
-from dynamo_single.contrib.accounts.forms import LoginForm, PasswordChangeForm, UserChangeForm, UserCreationForm
+from dynamo_single.contrib.accounts.forms import (
+    GroupForm,
+    LoginForm,
+    PasswordChangeForm,
+    UserChangeForm,
+    UserCreationForm,
+)
 from dynamo_single.contrib.accounts.models import AbstractUser
 
 
@@ -40,7 +46,9 @@ class AdminPasswordChangeForm(PasswordChangeForm, DjangoPasswordChangeForm):
 class GroupAdmin(DynamoModelAdmin):
     """The admin pages of groups."""
 
+    form = GroupForm
     fields = ("name", "permissions")
+    filter_horizontal = ("permissions",)
     list_display = ("name",)
     search_fields = ("name",)
 

@@ -332,21 +332,33 @@ class UserCreationForm(auth_forms.AdminUserCreationForm):  # type: ignore[type-a
         return username
 
 
-class UserChangeForm(auth_forms.UserChangeForm):  # type: ignore[type-arg]  # not generic at run time
+class KeptRelationsMixin:
+    """A form of an object whose item contains the keys of its relations, such as a user's groups."""
+
+    instance: Any
+    cleaned_data: dict[str, Any]
+
+    def clean(self) -> Any:
+        """Take the chosen objects into the object, so that one transaction writes all of it."""
+        behind: Any = super()
+        behind.clean()
+        for relation in self.instance._meta.many_to_many:
+            if hasattr(relation, "kept_in") and relation.name in self.cleaned_data:
+                setattr(self.instance, relation.kept_in, relation.keys(self.instance, self.cleaned_data[relation.name]))
+        return self.cleaned_data
+
+
+class GroupForm(KeptRelationsMixin, forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
+    """A group's name and permissions."""
+
+
+class UserChangeForm(KeptRelationsMixin, auth_forms.UserChangeForm):  # type: ignore[type-arg]  # not generic at run time
     """A user's attributes, groups and permissions; the password has a separate page."""
 
     class Meta:
         model = user_model()
         fields = "__all__"
         field_classes: ClassVar[dict[str, type]] = {"username": auth_forms.UsernameField, "phone": PhoneField}
-
-    def clean(self) -> Any:
-        """Take the chosen groups and permissions into the user, so that one transaction writes all of it."""
-        super().clean()
-        for relation in self.instance._meta.many_to_many:
-            if hasattr(relation, "kept_in") and relation.name in self.cleaned_data:
-                setattr(self.instance, relation.kept_in, relation.keys(self.instance, self.cleaned_data[relation.name]))
-        return self.cleaned_data
 
     def clean_phone(self) -> str | None:
         """Return the number; remove its secret if the user has no number."""

@@ -109,7 +109,7 @@ def test_logins_overlap() -> None:
 
 def test_permissions_of_groups_are_awaited(users: list[User]) -> None:
     """One request for each user who is in a group."""
-    group = Group.objects.create(name="Editors", permissions={"directory.change_company"})
+    group = Group.objects.create(name="Editors", permission_names={"directory.change_company"})
     for user in users:
         user.groups.add(group)
 

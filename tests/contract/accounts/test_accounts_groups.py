@@ -71,13 +71,13 @@ def ben(table: Table) -> User:
 @pytest.fixture
 def writers(table: Table) -> Group:
     """A group."""
-    return Group.objects.create(name="Writers", permissions={"a.write"}, group_id="w")
+    return Group.objects.create(name="Writers", permission_names={"a.write"}, group_id="w")
 
 
 @pytest.fixture
 def readers(table: Table) -> Group:
     """Another group."""
-    return Group.objects.create(name="Readers", permissions={"a.read"}, group_id="r")
+    return Group.objects.create(name="Readers", permission_names={"a.read"}, group_id="r")
 
 
 # what is stored
@@ -229,10 +229,10 @@ def test_creating_through_a_user(ann: User, writers: Group, table: Table) -> Non
     made = ann.groups.create(name="Made")
     assert held() == [made.pk]
     assert ann.groups.get_or_create(name="Made") == (made, False)
-    second, created = ann.groups.get_or_create({"permissions": {"a.b"}}, name="Second")
-    assert (created, second.permissions) == (True, {"a.b"})
-    assert ann.groups.update_or_create({"permissions": {"c.d"}}, name="Second")[1] is False
-    assert Group.objects.get(pk=second.pk).permissions == {"c.d"}
+    second, created = ann.groups.get_or_create({"permission_names": {"a.b"}}, name="Second")
+    assert (created, second.permission_names) == (True, {"a.b"})
+    assert ann.groups.update_or_create({"permission_names": {"c.d"}}, name="Second")[1] is False
+    assert Group.objects.get(pk=second.pk).permission_names == {"c.d"}
     third, created = ann.groups.update_or_create(name="Third")
     assert created
     assert held() == sorted([made.pk, second.pk, third.pk])
@@ -483,13 +483,13 @@ def test_finding_a_group_by_name(writers: Group) -> None:
 
 def test_a_permission_has_a_form(writers: Group) -> None:
     """Validation refuses what is no permission, wherever it comes from."""
-    writers.permissions = {"directory.view_company", "made.up"}
+    writers.permission_names = {"directory.view_company", "made.up"}
     writers.full_clean()
     for wrong in ("view_company", "a.b.c", "a. b", ".b", "a."):
-        writers.permissions = {wrong}
+        writers.permission_names = {wrong}
         with pytest.raises(ValidationError) as caught:
             writers.full_clean()
-        assert f"{wrong} is no permission" in caught.value.message_dict["permissions"][0]
+        assert f"{wrong} is no permission" in caught.value.message_dict["permission_names"][0]
 
 
 def test_a_membership_is_not_written_by_itself(ann: User, writers: Group) -> None:

@@ -35,7 +35,7 @@ def operations(sent: Sent) -> list[str]:
 def ann(table: Table) -> User:
     """Somebody with one permission of her own, in two groups, as a session reads her."""
     user = User.objects.create_user("Ann", permissions={VIEW}, user_id="1")
-    writers = Group.objects.create(name="Writers", permissions={ADD, CHANGE}, group_id="w")
+    writers = Group.objects.create(name="Writers", permission_names={ADD, CHANGE}, group_id="w")
     empty = Group.objects.create(name="Empty", group_id="e")
     user.groups.add(writers, empty)
     return again()
@@ -210,7 +210,7 @@ def test_permissions_are_asynchronous_too(ann: User) -> None:
 @pytest.mark.parametrize(
     "take",
     [
-        lambda: Group.objects.filter(pk="w").update(permissions={ADD}),
+        lambda: Group.objects.filter(pk="w").update(permission_names={ADD}),
         lambda: again().groups.remove("w"),
         lambda: Group.objects.get(pk="w").user_set.remove(again()),
         lambda: again().groups.clear(),
@@ -232,7 +232,7 @@ def test_what_is_taken_away_is_gone_with_the_next_request(ann: User, take: Calla
 def test_what_is_given_is_there_with_the_next_request(ann: User) -> None:
     """A group that was joined just now counts."""
     request = request_of(ann)
-    again().groups.add(Group.objects.create(name="Removers", permissions={DELETE}))
+    again().groups.add(Group.objects.create(name="Removers", permission_names={DELETE}))
     assert get_user(request).has_perm(DELETE)
 
 
@@ -259,7 +259,7 @@ def test_a_page_asks_for_permissions_only_when_it_shows_them(ann: User) -> None:
     assert page.status_code == 200
     with assert_requests(["GetItem", "GetItem"]):
         client.get("/admin/login/")
-    Group.objects.filter(pk="w").update(permissions=None)
+    Group.objects.filter(pk="w").update(permission_names=None)
     again().groups.remove("e")
     assert client.get("/admin/directory/company/add/").status_code == 403
     assert not Company.objects.exists()

@@ -189,6 +189,91 @@ def test_prefetch_sends_one_request_for_all_users(ann: User) -> None:
     }
 
 
+# permissions of groups
+
+
+@pytest.fixture
+def granting(ann: User, writers: Group) -> Group:
+    """The group of Ann, with a permission, and one of an app that is gone."""
+    writers.permission_names = {"directory.view_company", "gone.view_thing"}
+    writers.save()
+    return writers
+
+
+OF_GROUPS: dict[str, tuple[Callable[[], Any], list[str]]] = {
+    "permission": (lambda: Group.objects.filter(permissions=permission("view_company")), ["Writers"]),
+    "codename": (lambda: Group.objects.filter(permissions__codename="view_company"), ["Writers"]),
+    "none": (lambda: Group.objects.filter(permissions__isnull=True), ["Readers"]),
+    "without": (lambda: Group.objects.exclude(permissions=permission("view_company")), ["Readers"]),
+    "of permission": (lambda: permission("view_company").group_set.all(), ["Writers"]),
+}
+
+
+@pytest.mark.parametrize("name", OF_GROUPS)
+def test_groups_by_permissions(granting: Group, name: str) -> None:
+    made, wanted = OF_GROUPS[name]
+    with assert_requests(["Query"]):
+        assert sorted(group.name for group in made()) == wanted
+
+
+def test_users_by_permissions_of_groups(granting: Group) -> None:
+    found = User.objects.filter(groups__permissions=permission("view_company")).allow_in_memory(10)
+    assert names(found) == ["Ann"]
+
+
+def test_permissions_of_groups_are_prefetched(granting: Group) -> None:
+    with assert_requests(["Query"]):
+        found = Group.objects.prefetch_related("permissions")
+        read = {each.name: [row.codename for row in each.permissions.all()] for each in found}
+    assert read == {"Readers": [], "Writers": ["view_company"]}
+
+
+def test_permission_of_group_is_stored_as_string(granting: Group) -> None:
+    with assert_requests(["UpdateItem"]):
+        granting.permissions.add(permission("add_company"))
+    assert User.objects.get(pk="1").has_perm("directory.add_company")
+
+
+def test_set_keeps_permissions_of_other_apps(granting: Group) -> None:
+    granting.permissions.set([permission("add_company")])
+    assert Group.objects.get(pk="w").permission_names == {"directory.add_company", "gone.view_thing"}
+
+
+def test_permission_adds_and_removes_groups(granting: Group) -> None:
+    """``group_set`` is the groups of this project's users, and not Django's."""
+    added = permission("add_company")
+    added.group_set.set(["r"])
+    assert [group.name for group in added.group_set.all()] == ["Readers"]
+
+
+def test_strings_have_a_name_of_their_own() -> None:
+    with pytest.raises(TypeError, match=r"or assign a set of strings to Group\.permission_names\."):
+        Group(name="Odd").permissions = {"directory.add_company"}
+
+
+def test_form_of_group_writes_permissions(granting: Group) -> None:
+    form_class = modelform_factory(Group, fields=["name", "permissions"])
+    form = form_class({"name": "Writers", "permissions": [permission("add_company").pk]}, instance=granting)
+    assert form.is_valid(), form.errors
+    form.save()
+    assert Group.objects.get(pk="w").permission_names == {"directory.add_company", "gone.view_thing"}
+
+
+def test_fixture_of_groups(granting: Group) -> None:
+    """The strings, of apps that are gone as well; a fixture of Django's own groups has natural keys."""
+    text = serializers.serialize("json", [granting])
+    assert "permissions" not in json.loads(text)[0]["fields"]
+    granting.permission_names = None
+    granting.save()
+    for each in serializers.deserialize("json", text):
+        each.save()
+    assert Group.objects.get(pk="w").permission_names == {"directory.view_company", "gone.view_thing"}
+    fields = {"name": "Others", "permissions": [["add_company", "directory", "company"]]}
+    for each in serializers.deserialize("python", [{"model": "accounts.group", "pk": "o", "fields": fields}]):
+        each.save()
+    assert Group.objects.get(pk="o").permission_names == {"directory.add_company"}
+
+
 # forms
 
 

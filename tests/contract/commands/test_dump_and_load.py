@@ -69,7 +69,7 @@ def companies() -> None:
 
 def users() -> None:
     """Users with login items, groups with members, permissions, and a counted attempt."""
-    editors = Group.objects.create(name="Editors", permissions={"directory.change_company"})
+    editors = Group.objects.create(name="Editors", permission_names={"directory.change_company"})
     ann = User.objects.create_user("Ann", "ann@example.com", "secret", permissions={"directory.view_company"})
     User.objects.create_superuser("Root", "root@example.com", "secret")
     ann.groups.add(editors)

@@ -343,7 +343,7 @@ def test_users_log_in_with_their_passwords(rows: Rows, capsys: pytest.CaptureFix
     assert (ann.pk, ann.password, ann.last_login, ann.date_joined) == ("4", password, NOON, MOMENT)
     assert ann.check_password("correct horse")
     assert [each.name for each in ann.groups.all()] == ["Staff"]
-    assert Group.objects.get(name="Staff").permissions == {"catalog.add_sample"}
+    assert Group.objects.get(name="Staff").permission_names == {"catalog.add_sample"}
     assert ann.has_perms(["catalog.add_sample", "catalog.fly"])
     assert [each.pk for each in Group.objects.get(name="Staff").user_set.all()] == ["4"]
     assert User.objects.get(pk="5").email == ""

@@ -1,7 +1,8 @@
-"""``user.user_permissions`` and ``permission.user_set``: a user's permissions as objects of Django's ``Permission``.
+"""The permissions of users and groups as objects of Django's ``Permission``.
 
-The user's item contains the permissions as strings, in ``permissions``. Without an SQL database the objects are
-computed from the models. This module must not know groups.
+These are ``user.user_permissions`` and ``permission.user_set``, ``group.permissions`` and ``permission.group_set``. The
+item of the *holder*, a user or a group, contains the permissions as strings. Without an SQL database the objects are
+computed from the models. This module must not know what users and groups are.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ PERMISSION = "auth.Permission"
 
 
 def name_of(permission: Any) -> str:
-    """Return a permission as users store it."""
+    """Return a permission as holders store it."""
     return f"{permission.content_type.app_label}.{permission.codename}"
 
 
@@ -54,31 +55,29 @@ def usable() -> Q:
 
 
 class GrantedManager(KeysManager):
-    """``user.user_permissions``: reading sends no request to DynamoDB, and each change saves the user.
+    """The permissions of a holder: reading sends no request to DynamoDB, and each change saves the holder.
 
     ``set()`` and ``clear()`` keep the strings that no permission of an installed app has.
     """
 
-    kept_in = "permissions"
-
     def get_queryset(self) -> Any:
-        """Return the user's permissions."""
+        """Return the holder's permissions."""
         cached = self._prefetched.get(self.end.name)
         if cached is not None:
             return cached
         behind: Any = super()
-        return behind.get_queryset().filter(_named(self.instance.permissions or ()))
+        return behind.get_queryset().filter(_named(self._names(self.instance)))
 
     def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
-        """Return what ``prefetch_related("user_permissions")`` needs: one query for all users."""
-        users = {user.pk: user for user in instances}
+        """Return what ``prefetch_related()`` needs: one query for all holders."""
+        names = {each.pk: self._names(each) for each in instances}
         queryset = querysets[0] if querysets else self.model._default_manager.all()
-        held = {name for user in users.values() for name in user.permissions or ()}
-        found = list(queryset.select_related("content_type").filter(_named(held)))
-        pairs = [
-            (pk, each.pk) for pk, user in users.items() for each in found if name_of(each) in (user.permissions or ())
-        ]
+        found = list(queryset.select_related("content_type").filter(_named(set().union(*names.values()))))
+        pairs = [(pk, each.pk) for pk, held in names.items() for each in found if name_of(each) in held]
         return self._prefetched_from(pairs, {each.pk: each for each in found})
+
+    def _names(self, holder: Any) -> set[str]:
+        return getattr(holder, self.kept_in) or set()
 
     async def _resolved(self, objs: Iterable[object], *, adds: bool = True) -> dict[Any, Any]:
         return await call_sync(partial(_by_name, self.model, list(objs)))
@@ -87,16 +86,15 @@ class GrantedManager(KeysManager):
         """Grant exactly these: a GetItem, and an UpdateItem if something changes."""
         # An update writes the difference between two sets, which has to start with the stored one.
         await call_method(self.instance, "refresh_from_db", fields=[self.kept_in])
-        unknown = await call_sync(partial(_unknown, self.instance))
+        unknown = await call_sync(partial(_unknown, self._names(self.instance)))
         await self._change(lambda held: {*wanted, *unknown})
 
     async def _clear(self) -> None:
         await self._set({}, True, None)
 
 
-def _unknown(user: Any) -> set[str]:
-    """Return the strings of a user that no permission of an installed app has."""
-    held = set(user.permissions or ())
+def _unknown(held: set[str]) -> set[str]:
+    """Return the strings that no permission of an installed app has."""
     return held - {name_of(each) for each in _permissions().filter(_named(held))}
 
 
@@ -114,13 +112,11 @@ def _by_name(model: Any, objs: Sequence[Any]) -> dict[str, Any]:
     return {name_of(each): each for each in found}
 
 
-class GrantedUsersManager(HoldersManager):
-    """``permission.user_set``: the users who have the permission themselves.
+class HoldersOfPermission(HoldersManager):
+    """The users, or the groups, that have a permission themselves.
 
-    Reading them reads all users by a key, and filters; each change saves one user after the other.
+    Reading them reads all of them by a key, and filters; each change saves one after the other.
     """
-
-    kept_in = "permissions"
 
     @property
     def key(self) -> str:
@@ -128,9 +124,9 @@ class GrantedUsersManager(HoldersManager):
         return name_of(self.instance)
 
     def get_queryset(self) -> Any:
-        """Return the users: one Query per megabyte of all users, on an index and eventually consistent."""
+        """Return the holders: one Query per megabyte of all of them, on an index and eventually consistent."""
         behind: Any = super()
-        return behind.get_queryset().filter(permissions__contains=self.key)
+        return behind.get_queryset().filter(**{f"{self.kept_in}__contains": self.key})
 
     async def _check(self, through_defaults: Any = None, *, adds: bool = False) -> None:
         """Any permission can be granted, since it is computed or a row."""
@@ -155,7 +151,7 @@ class _Relation:
 
     manager: type
 
-    def __init__(self, field: UserPermissions) -> None:
+    def __init__(self, field: Permissions) -> None:
         self.field = field
         self._managers: dict[Any, Any] = {}
 
@@ -179,54 +175,53 @@ class _Relation:
             return self
         end = self.end
         if end.model not in self._managers:
-            base = type(end.model._default_manager)
-            self._managers[end.model] = type(self.manager.__name__, (self.manager, base), {})
+            bases = (self.manager, type(end.model._default_manager))
+            self._managers[end.model] = type(self.manager.__name__, bases, {"kept_in": self.field.kept_in})
         return self._managers[end.model](end, instance)
 
     def __set__(self, instance: object, value: object) -> None:
-        raise TypeError("Direct assignment to a many-to-many set is prohibited. Use set() instead.")
+        name, strings = self.end.name, f"{self.field.model._meta.object_name}.{self.field.kept_in}"
+        raise TypeError(
+            f"Direct assignment to the many-to-many set {name} is prohibited. Use {name}.set() with objects of "
+            f"Permission, or assign a set of strings to {strings}."
+        )
 
 
 class GrantedDescriptor(_Relation):
-    """``user.user_permissions``."""
+    """The permissions of a holder."""
 
     manager = GrantedManager
 
     @property
     def end(self) -> End:
-        """The end of the relation at the user."""
-        options = self.through._meta
-        return End(self.through, options.get_field("user"), options.get_field("permission"), self.field.name, False)
+        """The end of the relation at the holder."""
+        options, field = self.through._meta, self.field
+        return End(self.through, options.get_field(field.holder), options.get_field("permission"), field.name, False)
 
 
-class GrantedUsersDescriptor(_Relation):
-    """``permission.user_set``."""
+class HoldersDescriptor(_Relation):
+    """The holders of a permission."""
 
-    manager = GrantedUsersManager
+    manager = HoldersOfPermission
 
     @property
     def end(self) -> End:
         """The end of the relation at the permission."""
-        options = self.through._meta
-        return End(self.through, options.get_field("permission"), options.get_field("user"), "user_set", True)
+        options, holder = self.through._meta, self.field.holder
+        return End(self.through, options.get_field("permission"), options.get_field(holder), f"{holder}_set", True)
 
 
-class UserPermissions(KeptManyToMany):
-    """Django's ``user_permissions`` of a user whose item contains the permissions as strings.
+class Permissions(KeptManyToMany):
+    """The permissions of a model whose items contain them as strings: the base of both relations.
 
     To forms, filters, fixtures and the admin it is a ``ManyToManyField`` to ``auth.Permission``.
     """
 
-    kept_in = "permissions"
+    #: The name of the other side in the model of the edges.
+    holder: str
 
-    def __init__(self) -> None:
-        super().__init__(
-            PERMISSION,
-            verbose_name=_("user permissions"),
-            blank=True,
-            help_text=_("Specific permissions for this user."),
-            limit_choices_to=usable,
-        )
+    def __init__(self, **named: Any) -> None:
+        super().__init__(PERMISSION, blank=True, limit_choices_to=usable, **named)
         # The strings are in fixtures already, and name permissions of apps that are not installed, too.
         self.serialize = False
 
@@ -235,16 +230,18 @@ class UserPermissions(KeptManyToMany):
         return self.name, f"{type(self).__module__}.{type(self).__qualname__}", [], {}
 
     def contribute_to_class(self, cls: Any, name: str, **kwargs: object) -> None:  # type: ignore[override]  # as ManyToMany
-        """Contribute the field, with the relation from permissions if these are the project's users."""
+        """Contribute the field, with the relation from permissions if the project's users are of this model."""
         if cls._meta.abstract:
             super().contribute_to_class(cls, name, **kwargs)
             return
         relation: Any = self.remote_field
-        is_project_users = f"{cls._meta.app_label}.{cls._meta.object_name}" == settings.AUTH_USER_MODEL
-        relation.related_name = "user_set" if is_project_users else "+"
-        relation.related_query_name = "user" if is_project_users else None
-        relation.through, relation.through_fields = _edges(cls, name), ("user", "permission")
+        relation.related_name, relation.related_query_name = self.related_names(cls)
+        relation.through, relation.through_fields = _edges(cls, name, self.holder), (self.holder, "permission")
         self.connect(cls, name)
+
+    def related_names(self, cls: Any) -> tuple[str, str | None]:
+        """Return the name of the relation from permissions, and its name in filters; ``+`` if there is none."""
+        return "+", None
 
     def descriptor(self) -> Any:
         """Return the descriptor of the relation."""
@@ -252,22 +249,51 @@ class UserPermissions(KeptManyToMany):
 
     def reverse_descriptor(self) -> Any:
         """Return the descriptor for permissions."""
-        return GrantedUsersDescriptor(self)
+        return HoldersDescriptor(self)
 
     def keys_of(self, objs: Iterable[Any]) -> set[str]:
         """Return the names of permissions, given as objects or by ``pk``."""
         return {*_by_name(installed.get_model(PERMISSION), list(objs))}
 
     def keys(self, instance: Any, objs: Iterable[Any]) -> set[str]:
-        """Return the names of permissions, and those of the user that no permission of an installed app has."""
-        return self.keys_of(objs) | _unknown(instance)
+        """Return the names of permissions, and those of the holder that no permission of an installed app has."""
+        return self.keys_of(objs) | _unknown(set(getattr(instance, self.kept_in) or ()))
 
     def keys_by(self, condition: Q) -> list[str]:
         """Return the names of the permissions that meet a condition. Sends no request to DynamoDB."""
         return sorted({name_of(each) for each in _permissions().filter(condition)})
 
 
-def _edges(cls: Any, name: str) -> Any:
+class UserPermissions(Permissions):
+    """Django's ``user_permissions``; ``permission.user_set`` is the project's users."""
+
+    kept_in = "permissions"
+    holder = "user"
+
+    def __init__(self) -> None:
+        super().__init__(verbose_name=_("user permissions"), help_text=_("Specific permissions for this user."))
+
+    def related_names(self, cls: Any) -> tuple[str, str | None]:
+        """Return the names on permissions, for the project's users."""
+        is_project_users = f"{cls._meta.app_label}.{cls._meta.object_name}" == settings.AUTH_USER_MODEL
+        return ("user_set", "user") if is_project_users else ("+", None)
+
+
+class GroupPermissions(Permissions):
+    """Django's ``permissions`` of a group; ``permission.group_set`` is the groups of the project's users."""
+
+    kept_in = "permission_names"
+    holder = "group"
+
+    def __init__(self) -> None:
+        super().__init__(verbose_name=_("permissions"))
+
+    def relate_back(self) -> None:
+        """Give permissions ``group_set``. Django's own group has the name already, so it is no relation in filters."""
+        installed.get_model(PERMISSION, require_ready=False).group_set = self.reverse_descriptor()
+
+
+def _edges(cls: Any, name: str, holder: str) -> Any:
     """Return a model for the places where Django asks for the edges; it is in no registry and has no rows."""
     options = {
         "app_label": cls._meta.app_label,
@@ -283,7 +309,7 @@ def _edges(cls: Any, name: str) -> Any:
         {
             "__module__": cls.__module__,
             "Meta": type("Meta", (), options),
-            "user": reference(cls),
+            holder: reference(cls),
             "permission": reference(installed.get_model(PERMISSION, require_ready=False)),
         },
     )
