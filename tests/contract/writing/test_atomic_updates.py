@@ -45,7 +45,7 @@ def stock() -> Stock:
 
 
 def fresh() -> Stock:
-    """The object as it is stored."""
+    """Return the stored object."""
     return Stock.objects.consistent().get(code="s")
 
 
@@ -75,7 +75,7 @@ CASES = [
     ("levels", models.AddToSet([Decimal("2.0"), 3]), {1, 2, 3}),
     ("note", models.REMOVE, None),
 ]
-#: Sets are written in another order by each process, so that no test is named after its values.
+#: Each process writes sets in a different order, so test names do not contain their values.
 CASE_NAMES = [f"{name}-{number}" for number, (name, *_) in enumerate(CASES)]
 
 
@@ -83,7 +83,7 @@ CASE_NAMES = [f"{name}-{number}" for number, (name, *_) in enumerate(CASES)]
 def test_a_saved_change_is_one_update_and_its_result_is_on_the_object(
     stock: Stock, name: str, change: Any, expected: Any
 ) -> None:
-    """One UpdateItem changes what is stored at that moment, not what was read, and answers with the new value."""
+    """One UpdateItem changes the stored value rather than the loaded one, and returns the new value."""
     setattr(stock, name, change)
     with assert_requests(["UpdateItem"]):
         stock.save()
@@ -95,7 +95,7 @@ def test_a_saved_change_is_one_update_and_its_result_is_on_the_object(
 
 @pytest.mark.parametrize(("name", "change", "expected"), CASES, ids=CASE_NAMES)
 def test_a_queryset_changes_one_object_without_reading_it(stock: Stock, name: str, change: Any, expected: Any) -> None:
-    """A whole primary key is one UpdateItem; the time of the write is set with it."""
+    """A complete primary key takes one UpdateItem, which also sets the update time."""
     with assert_requests(["UpdateItem"]):
         assert Stock.objects.filter(code="s", qty=7).update(**{name: change}) == 1
     found = fresh()
@@ -128,7 +128,7 @@ NESTED = [
 def test_a_nested_place_is_changed_where_it_is(
     stock: Stock, name: str, change: Any, key: str, expected: Any, query: dict[str, Any]
 ) -> None:
-    """Nothing else of the map is sent, whether the object is read first or not."""
+    """The request contains only this element of the map, even if the object was read first."""
     operations = ["UpdateItem"] if "code" in query else ["Query", "UpdateItem"]
     with assert_requests(operations) as sent:
         assert Stock.objects.filter(**query).update(**{name: change}) == 1
@@ -156,7 +156,7 @@ def test_a_record_is_changed_in_place_under_a_condition() -> None:
 
 
 def test_several_changes_are_one_update(stock: Stock) -> None:
-    """Values and changes of one save, or of one ``update()``, are sent together."""
+    """One request contains all values and changes of a ``save()`` or an ``update()``."""
     stock.qty, stock.tags, stock.note = F("qty") + 1, models.Append(["c"]), "b"
     with assert_requests(["UpdateItem"]):
         stock.save()
@@ -168,7 +168,7 @@ def test_several_changes_are_one_update(stock: Stock) -> None:
 
 
 def test_what_another_writer_changed_is_added_to(stock: Stock) -> None:
-    """The sum is of what is stored, and nothing else that the object remembers is written back."""
+    """The sum uses the stored value, and the save does not write other loaded values back."""
     Stock.objects.filter(pk="s").update(qty=100, note="theirs")
     stock.qty = F("qty") + 1
     stock.save()
@@ -179,7 +179,7 @@ def test_what_another_writer_changed_is_added_to(stock: Stock) -> None:
 
 
 def test_update_fields_keeps_other_expressions(stock: Stock) -> None:
-    """Only what is named is written, and the other change waits for its own save."""
+    """The save writes only the named attributes; the other change waits for its own save."""
     stock.qty, stock.spare = F("qty") + 1, F("spare") + 1
     stock.save(update_fields=["qty"])
     assert (fresh().qty, fresh().spare) == (8, 2)
@@ -188,7 +188,7 @@ def test_update_fields_keeps_other_expressions(stock: Stock) -> None:
 
 
 def test_missing_lists_and_sets_begin_empty() -> None:
-    """Something is put into a list or a set that is not there yet."""
+    """A change adds elements to a list or a set that does not exist yet."""
     Stock.objects.create(code="s")
     Stock.objects.filter(pk="s").update(tags=models.Append([1]), labels=models.AddToSet({"x"}))
     assert (fresh().tags, fresh().labels) == ([1], {"x"})
@@ -215,7 +215,7 @@ def test_missing_lists_and_sets_begin_empty() -> None:
 def test_what_a_change_needs_has_to_be_there(
     table: Table, name: str, change: Any, message: str, query: dict[str, Any] | None
 ) -> None:
-    """The error names the attribute, the object and what is missing; nothing is written."""
+    """The error names the attribute, the object and the missing element, and the table does not change."""
     made = Stock.objects.create(code="s", data={"list": [1, 2], "map": {"2": 1}, "text": "t"})
     before = stored(table)
     if query is None and "__" in name:
@@ -267,7 +267,7 @@ def test_what_a_change_needs_has_to_be_there(
 def test_what_dynamodb_cannot_compute_is_refused_by_name(
     stock: Stock, name: str, change: Any, error: type[Exception], message: str
 ) -> None:
-    """Nothing is sent, and the error says what is wrong with it."""
+    """The error explains the problem before any request is sent."""
     setattr(stock, name, change)
     with assert_requests(0), pytest.raises(error) as raised:
         stock.save()
@@ -289,14 +289,14 @@ def test_what_dynamodb_cannot_compute_is_refused_by_name(
     ],
 )
 def test_wrong_places_are_refused(stock: Stock, changes: dict[str, Any], error: type[Exception], message: str) -> None:
-    """Names and values are checked before anything is sent."""
+    """Names and values are validated before any request is sent."""
     with assert_requests(0), pytest.raises(error) as raised:
         Stock.objects.filter(code="s").update(**changes)
     assert message in str(raised.value)
 
 
 def test_a_new_object_has_nothing_to_change() -> None:
-    """An expression is refused where nothing is stored; what is known at once is a value."""
+    """A new object rejects expressions, except those with a known value."""
     with assert_requests(0), pytest.raises(InvalidValue, match=r"qty=F\(qty\) \+ Value\(1\) changes a stored value"):
         Stock.objects.create(code="s", qty=F("qty") + 1)
     with frozen_time(MOMENT):
@@ -320,7 +320,7 @@ def other_first(change: Callable[[], Any]) -> Any:
 
 
 def test_a_key_follows_a_computed_value(stock: Stock, table: Table) -> None:
-    """Where a key depends on it, the sum is computed of what was read and written if it is so still."""
+    """If a key depends on the value, the app computes the sum and writes it on condition that the item is unchanged."""
     stock.rank = F("rank") + 1
     with assert_requests(["UpdateItem"]):
         stock.save()
@@ -329,7 +329,7 @@ def test_a_key_follows_a_computed_value(stock: Stock, table: Table) -> None:
 
 
 def test_a_computed_value_is_computed_again_if_another_writer_was_faster(stock: Stock) -> None:
-    """What DynamoDB found in its place is what is added to; there is no further reading."""
+    """The app adds to the value that DynamoDB returned, without another read."""
     stock.rank = F("rank") + 1
     with (
         other_first(lambda: Stock.objects.filter(code="s").update(rank=10)),
@@ -364,7 +364,7 @@ def test_a_unique_value_is_computed_with_its_claim(stock: Stock, table: Table) -
 
 
 def test_another_change_is_not_made_of_an_object_that_is_gone(stock: Stock) -> None:
-    """A computed change of what was deleted meanwhile is an error, and the expression is on the object still."""
+    """A computed change of a deleted object raises an error, and the object keeps its expression."""
     stock.rank = F("rank") + 1
     Stock.objects.get(code="s").delete()
     with pytest.raises(StaleObject, match="was deleted since"):
@@ -373,7 +373,7 @@ def test_another_change_is_not_made_of_an_object_that_is_gone(stock: Stock) -> N
 
 
 def test_a_fraction_does_not_become_a_whole_number(stock: Stock) -> None:
-    """What DynamoDB would add without asking is computed here, and refused."""
+    """DynamoDB would add a fraction without a check, so the app computes the sum and rejects it."""
     stock.qty = F("qty") + F("price")
     with assert_requests(0), pytest.raises(InvalidValue, match="qty takes a whole number"):
         stock.save()
@@ -386,7 +386,7 @@ def test_a_fraction_does_not_become_a_whole_number(stock: Stock) -> None:
 
 @pytest.mark.parametrize("name", ["qty", "rank"])
 def test_concurrent_additions_are_exact(stock: Stock, name: str) -> None:
-    """None of the additions of several threads is lost, whether DynamoDB adds or the library does."""
+    """Additions of several threads are not lost, whether DynamoDB or the app computes them."""
     done: list[bool] = []
     before = getattr(stock, name)
 
@@ -413,7 +413,7 @@ def test_concurrent_additions_are_exact(stock: Stock, name: str) -> None:
 
 
 def test_an_update_sends_no_signals(stock: Stock) -> None:
-    """As Django's, ``update()`` goes past ``save()`` and its signals, with and without reading."""
+    """As in Django, ``update()`` skips ``save()`` and its signals, with and without a read."""
     seen: list[Any] = []
 
     def listener(**kwargs: Any) -> None:
@@ -440,7 +440,7 @@ def test_a_condition_that_does_not_hold_is_not_counted(stock: Stock) -> None:
 
 
 def test_each_object_of_a_query_is_changed(stock: Stock) -> None:
-    """Several objects are read, and each is changed by itself; one that cannot be is reported with its ``pk``."""
+    """The queryset reads several objects and changes each separately; the error names the ``pk`` of a failed one."""
     Stock.objects.create(code="t", qty=1)
     assert Stock.objects.filter(rank__in=[0, 5]).update(qty=F("qty") + 1) == 2
     assert sorted(Stock.objects.values_list("qty", flat=True)) == [2, 8]
@@ -452,7 +452,7 @@ def test_each_object_of_a_query_is_changed(stock: Stock) -> None:
 
 
 def test_a_change_within_a_block_is_made_at_its_end(stock: Stock) -> None:
-    """DynamoDB adds in the transaction; the new value is read when it is asked for afterwards."""
+    """DynamoDB adds within the transaction, and the object loads the new value on access."""
     other = Stock.objects.create(code="t", qty=1)
     with assert_requests(["TransactWriteItems"]), transactions.atomic():
         stock.qty = F("qty") - 2
@@ -469,7 +469,7 @@ def test_a_change_within_a_block_is_made_at_its_end(stock: Stock) -> None:
 
 
 def test_a_block_that_fails_leaves_the_expression(stock: Stock) -> None:
-    """Nothing is written, and the object can be saved again."""
+    """The table does not change, and you can save the object again."""
     with pytest.raises(RuntimeError), transactions.atomic():
         stock.qty = F("qty") + 1
         stock.save()
@@ -479,7 +479,7 @@ def test_a_block_that_fails_leaves_the_expression(stock: Stock) -> None:
 
 
 def test_a_block_whose_change_cannot_be_made_says_so(stock: Stock) -> None:
-    """What is missing is reported as outside of a block, and none of the block is written."""
+    """The missing element raises the same error as outside a block, and the block is not written."""
     stock.spare = None
     stock.save()
     with pytest.raises(InvalidValue, match="has no spare, which"), transactions.atomic():
@@ -490,14 +490,14 @@ def test_a_block_whose_change_cannot_be_made_says_so(stock: Stock) -> None:
 
 
 def test_a_queryset_in_a_block_reads_and_collects(stock: Stock) -> None:
-    """How many it updates has to be known, so the object is read, and changed at the end under the condition."""
+    """The number of updates must be known, so the block reads the object and writes it conditionally at its end."""
     with assert_requests(["GetItem", "TransactWriteItems"]), transactions.atomic():
         assert Stock.objects.filter(code="s", qty__gte=3).update(qty=F("qty") - 3, data__price=1) == 1
     assert (fresh().qty, fresh().data["price"]) == (4, 1)
 
 
 def test_a_condition_and_a_change_together(stock: Stock) -> None:
-    """A sum is saved under a condition of the caller's."""
+    """A save combines a sum with the caller's condition."""
     stock.qty = F("qty") - 7
     stock.save(condition=Q(qty__gte=7))
     assert stock.qty == 0

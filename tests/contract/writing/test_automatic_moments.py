@@ -1,4 +1,4 @@
-"""What follows from a moment that sets itself is written with it, also by a queryset's ``update()``."""
+"""Values derived from an automatic timestamp are written with it, including by a queryset's ``update()``."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def letter(keys: dict[str, Any] | None = None, **options: Any) -> Any:
 
 
 def recent(**options: Any) -> dict[str, Any]:
-    """A key by what was changed last."""
+    """The key of the last change."""
     return {"recent": models.IndexKey("gs1", "LETTERS", "{updated_at}#{letter_id}", **options)}
 
 
@@ -151,12 +151,12 @@ def paused(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_an_update_goes_on_where_another_writer_was_faster(paused: list[int]) -> None:
-    """It reads again and adds to what is there then: at once twice, and then after pauses that become longer."""
+    """The update reads again and adds to the new value: twice immediately, then after increasing pauses."""
     with forgotten():
         model = letter(recent())
         model.objects.create(letter_id="1")
         mine, theirs = ["GetItem", "UpdateItem"], ["GetItem", "UpdateItem"]
-        # Of each of mine the others' come in between.
+        # The other writers' changes come between mine.
         interrupted = [mine[0], *theirs, mine[1]]
         with others_first(model, 4), assert_requests([*interrupted * 4, *mine]):
             assert model.objects.filter(pk="1").update(number=F("number") + 1) == 1
@@ -166,7 +166,7 @@ def test_an_update_goes_on_where_another_writer_was_faster(paused: list[int]) ->
 
 
 def test_an_update_that_others_always_overtake_ends(paused: list[int]) -> None:
-    """After as many attempts as there may be it is an error, and nothing of it is written."""
+    """After the maximum number of attempts, the update raises an error and does not write anything."""
     with forgotten():
         model = letter(recent())
         model.objects.create(letter_id="1")
@@ -180,7 +180,7 @@ def test_an_update_that_others_always_overtake_ends(paused: list[int]) -> None:
 
 
 def test_sums_of_many_writers_at_once_are_exact() -> None:
-    """None is lost, and none is refused."""
+    """Every addition succeeds."""
     with forgotten():
         model = letter(recent())
         model.objects.create(letter_id="1")
@@ -192,7 +192,7 @@ def test_sums_of_many_writers_at_once_are_exact() -> None:
 
 
 def test_what_waiting_does_not_change_is_an_error_at_once(paused: list[int]) -> None:
-    """The map is gone in which a place was set: nobody writes it meanwhile, and the third attempt is the last."""
+    """The map of the path no longer exists and no process writes it, so the third attempt is the last."""
     with forgotten():
         model = letter()
         mine = model.objects.create(letter_id="1", data={"deep": {"a": 1}})

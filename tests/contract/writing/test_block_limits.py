@@ -1,4 +1,4 @@
-"""The hundred actions of an ``atomic()`` block: what is one too many is refused before it is read or collected."""
+"""The limit of 100 actions in an ``atomic()`` block: action 101 raises an error before it is read or collected."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOO_MANY = r"at least \d+ actions, and a transaction takes 100"
 
 
 def test_action_one_too_many_is_refused_when_added() -> None:
-    """And the block can go on without it."""
+    """The block can continue without it."""
     with assert_requests(["TransactWriteItems"]) as sent, transactions.atomic():
         for number in range(100):
             Order.objects.create(customer="a", number=number)
@@ -126,7 +126,7 @@ def people(company: Company, count: int = MANY) -> None:
 
 
 def in_trash(company: Company) -> None:
-    """The same, in the trash with it."""
+    """Move the object to the trash, and return it."""
     people(company)
     company.delete()
 
@@ -175,7 +175,7 @@ def test_references_beyond_the_limit_are_not_reset() -> None:
 
 @pytest.mark.parametrize("way", ["sync", "async"])
 def test_later_pages_are_read_before_the_writes(way: str) -> None:
-    """A page has a megabyte. The block has written the objects of the first one when the second is read."""
+    """A page has a megabyte. The block has written the objects of the first page when it reads the second one."""
     large = [Order(customer="a", number=number, status="x" * 20_000) for number in range(60)]
     Order.objects.bulk_create(large, in_transactions=True)
     found = Order.objects.filter(customer="a")

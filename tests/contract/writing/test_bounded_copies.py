@@ -1,4 +1,4 @@
-"""``CopiedAttribute(max_holders=...)``: a change that too many would have to follow is refused, or left to a job."""
+"""``CopiedAttribute(max_holders=...)``: a change with too many copies raises an error, or becomes a job."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def label(records: int) -> Any:
 
 
 def copies(name: str) -> set[str]:
-    """What the records hold."""
+    """Return the copies in the records."""
     return {getattr(record, name) for record in Pressing.objects.filter(imprint="l")}
 
 

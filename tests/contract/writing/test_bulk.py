@@ -1,4 +1,4 @@
-"""Writing many objects at once: page by page, each once, with progress, and a full account of what failed."""
+"""Write many objects: page by page, each once, with progress and a complete report of failures."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ def failing(operation: str, *keys: str, code: str = "InternalServerError") -> It
 
 
 def samples(number: int, **values: Any) -> list[Sample]:
-    """Samples that are not stored."""
+    """Return unsaved samples."""
     return [Sample(sample_id=f"s{each:04d}", **values) for each in range(number)]
 
 
 def orders(number: int) -> list[Order]:
-    """Orders of one customer, large, at one moment."""
+    """Return large orders of one customer with one timestamp."""
     moment = datetime(2024, 1, 1, tzinfo=UTC)
     return [Order(customer="c", number=each, placed_at=moment, status=LARGE) for each in range(number)]
 
 
 def operations(sent: list[SentRequest]) -> list[str]:
-    """What was sent, in order."""
+    """Return the operations sent, in order."""
     return [request.operation for request in sent]
 
 
@@ -74,7 +74,7 @@ WRITES: list[tuple[str, str, Callable[[Any], Any], Any]] = [
 def test_objects_are_written_page_by_page(
     verb: str, operation: str, write: Callable[[Any], Any], result: Any, sent: list[SentRequest]
 ) -> None:
-    """No page is read before all of the one before is on its way; each object is written once."""
+    """The next page is read only after all objects of the previous one are sent, and each object is written once."""
     Order.objects.bulk_create(orders(25))
     sent.clear()
     assert write(Order.objects.filter(customer="c")) == result
@@ -86,7 +86,7 @@ def test_objects_are_written_page_by_page(
 
 
 def test_an_object_that_moves_ahead_in_its_index_is_written_once(sent: list[SentRequest]) -> None:
-    """An update that puts objects after the page that is being read does not meet them again."""
+    """The update does not find objects again that it moved behind the current page."""
     Order.objects.bulk_create(orders(25))
     sent.clear()
     later = datetime(2025, 1, 1, tzinfo=UTC)
@@ -98,7 +98,7 @@ def test_an_object_that_moves_ahead_in_its_index_is_written_once(sent: list[Sent
 
 
 def test_within_a_block_everything_is_read_first_and_sent_together() -> None:
-    """What is pending cannot be read, so the writes of a block begin when its objects are known."""
+    """A block cannot read pending writes, so its writes start when all objects are known."""
     Order.objects.bulk_create(orders(12))
     with assert_requests(["Query", "Query", "TransactWriteItems"]), transactions.atomic():
         assert Order.objects.filter(customer="c").update(coupon="c") == 12
@@ -106,7 +106,7 @@ def test_within_a_block_everything_is_read_first_and_sent_together() -> None:
 
 
 def test_progress_is_told_after_each_object() -> None:
-    """The callback has the number that is done, and of how many where that is known beforehand."""
+    """The callback receives the number of finished objects, and the total if it is known in advance."""
     told: list[tuple[int, int | None]] = []
 
     def note(done: int, total: int | None) -> None:
@@ -133,7 +133,7 @@ def test_progress_is_told_after_each_object() -> None:
 
 
 def test_a_callback_that_raises_ends_the_operation() -> None:
-    """What was under way is written, nothing more is begun, and the error is the callback's own."""
+    """Writes in progress are completed, no others start, and the callback's own error is raised."""
 
     def stop(done: int, total: int | None) -> None:
         if done == 3:
@@ -160,7 +160,7 @@ def test_several_are_written_at_the_same_time() -> None:
 
 
 def test_handlers_of_signals_are_called_in_the_callers_thread() -> None:
-    """Where somebody listens to what a write sends, objects are written one after the other."""
+    """If a signal has handlers, objects are written sequentially."""
     Sample.objects.bulk_create(samples(10))
     threads: set[int] = set()
 
@@ -219,7 +219,7 @@ def test_throttled_writes_are_sent_again() -> None:
 
 @pytest.mark.parametrize("number", [2, 5, 9, 40])
 def test_every_object_is_accounted_for(number: int) -> None:
-    """After a failure each object is written, failed or not tried; the table has those that are written."""
+    """After a failure, each object is written, failed or not tried, and the table agrees with this."""
     given = samples(40)
     bad = f"SAMPLE#s{number - 1:04d}"
     with failing("PutItem", bad), pytest.raises(BulkError) as raised:
@@ -237,7 +237,7 @@ def test_every_object_is_accounted_for(number: int) -> None:
 
 
 def test_the_rest_can_be_written_after_a_failure() -> None:
-    """What failed and what was not tried are written by a second call."""
+    """A second call writes the failed and untried objects."""
     given = {obj.pk: obj for obj in samples(30)}
     with failing("PutItem", "SAMPLE#s0003"), pytest.raises(BulkError) as raised:
         Sample.objects.bulk_create(given.values(), batch_size=1)
@@ -256,7 +256,7 @@ def test_only_some_of_many_failures_are_told() -> None:
 
 
 def test_a_page_that_cannot_be_read_is_told_with_what_is_written() -> None:
-    """Reading fails between writes: what was read is written, and the error says that the rest is not known."""
+    """If a read fails, the objects already read are written, and the error calls the rest unknown."""
     Order.objects.bulk_create(orders(25))
     seen: list[str] = []
 
@@ -272,6 +272,6 @@ def test_a_page_that_cannot_be_read_is_told_with_what_is_written() -> None:
 
 
 def test_a_first_page_that_cannot_be_read_is_its_own_error() -> None:
-    """Nothing is written, so there is nothing to add."""
+    """The error has no report, because no object was written."""
     with refuse("InternalServerError", operation="Query"), pytest.raises(RequestFailed):
         Order.objects.filter(customer="c").update(coupon="c")

@@ -1,4 +1,4 @@
-"""``bulk_create()``: nothing overwritten, what cannot be stored together found before anything is sent."""
+"""``bulk_create()`` never overwrites objects, and finds conflicts within the call before it sends a request."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def member(number: int, **values: Any) -> Member:
-    """A member that is not stored."""
+    """Return an unsaved member."""
     return Member(**{"member_id": f"m{number}", "email": f"{number}@example.org", **values})
 
 
 def samples(number: int, **values: Any) -> list[Sample]:
-    """Samples that are not stored."""
+    """Return unsaved samples."""
     return [Sample(sample_id=f"s{each:04d}", **values) for each in range(number)]
 
 
@@ -58,7 +58,7 @@ def emails() -> dict[str, str]:
 
 
 def test_each_object_is_one_conditional_request() -> None:
-    """Objects get their identifiers, times and keys; they are stored afterwards, and the list is what was given."""
+    """The objects get identifiers, times and keys, and are marked as stored; the result is the given list."""
     given = [Company(name=name) for name in ("Beta", "Acme", "Zeta")]
     with assert_requests(["PutItem"] * 3) as sent:
         made = Company.objects.bulk_create(given, batch_size=1)
@@ -73,7 +73,7 @@ def test_each_object_is_one_conditional_request() -> None:
 
 
 def test_nothing_given_sends_nothing() -> None:
-    """An empty list is answered without a request."""
+    """An empty list does not send a request."""
     with assert_requests(0):
         assert Company.objects.bulk_create([]) == []
 
@@ -88,13 +88,13 @@ def test_unique_values_are_claimed_with_each_object(table: Table) -> None:
 
 
 def test_computed_copies_are_stored() -> None:
-    """What follows from an object's own attributes is stored with it."""
+    """Copies of an object's own attributes are stored with it."""
     Resident.objects.bulk_create([Resident(last_name="ÉCOLE"), Resident(last_name="Zoo")])
     assert [each.last_name for each in Resident.objects.filter(last_name__istartswith="école")] == ["ÉCOLE"]
 
 
 def test_no_signals_are_sent() -> None:
-    """As with Django, nobody is told."""
+    """As in Django, no signal is sent."""
     told: list[Any] = []
 
     def note(**arguments: Any) -> None:
@@ -154,14 +154,14 @@ def test_within_a_block_all_are_one_transaction() -> None:
 def test_what_is_wrong_is_found_before_anything_is_sent(
     given: Callable[[], list[Any]], error: type[Exception], message: str
 ) -> None:
-    """Wrong values, and two objects that need one key, are reported by name; nothing is written."""
+    """The errors of wrong values, and of two objects with one key, name the objects, and the table does not change."""
     with assert_requests(0), pytest.raises(error) as raised:
         Member.objects.bulk_create(given())
     assert message in str(raised.value)
 
 
 def test_an_existing_object_is_never_overwritten() -> None:
-    """If it is the first, nothing is written; otherwise the error is an IntegrityError with the whole account."""
+    """A conflict of the first object writes nothing; later ones raise an IntegrityError with a complete report."""
     Company.objects.create(company_id="c3", name="Acme")
     with assert_requests(["PutItem"]), pytest.raises(AlreadyExists):
         Company.objects.bulk_create(
@@ -177,7 +177,7 @@ def test_an_existing_object_is_never_overwritten() -> None:
 
 
 def test_an_expired_object_counts_as_none() -> None:
-    """What DynamoDB has not removed yet is in nobody's way."""
+    """An expired item that DynamoDB has not removed yet does not conflict."""
     past, future = datetime(2020, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
     Coupon.objects.create(code="a", email="a@example.org", expires_at=past)
     Coupon.objects.bulk_create([Coupon(code="a", email="a@example.org", expires_at=future)])
@@ -188,7 +188,7 @@ def test_an_expired_object_counts_as_none() -> None:
 
 
 def test_what_exists_is_left_out(table: Table) -> None:
-    """A key or a unique value that is taken skips the object; it is named in ``skipped`` and stays new."""
+    """An object whose key or unique value is taken is skipped: ``skipped`` contains it, and it stays new."""
     Member.objects.create(member_id="m1", email="1@example.org")
     given = [member(1, email="other@example.org"), member(2), member(3, email="1@example.org"), member(4)]
     made = Member.objects.bulk_create(given, ignore_conflicts=True)
@@ -218,7 +218,7 @@ def test_other_failures_are_not_left_out() -> None:
 
 
 def test_whole_items_are_put_over_in_batches(table: Table) -> None:
-    """Where nothing follows from a model's items, 25 of them are one request, whether or not they exist."""
+    """Models without dependent items take one request per 25 objects, whether or not the objects exist."""
     Sample.objects.bulk_create(samples(30, text="old", integer=1))
     with assert_requests(["BatchWriteItem"] * 3):
         made = Sample.objects.bulk_create(samples(60, text="new"), update_conflicts=True)
@@ -238,7 +238,7 @@ def test_the_size_of_a_batch_can_be_less() -> None:
 
 
 def test_of_duplicates_the_last_is_written() -> None:
-    """With one primary key the last object wins, and the others are named in ``skipped``."""
+    """The last object with a primary key is written, and ``skipped`` contains the others."""
     first, last = Sample(sample_id="s", text="first"), Sample(sample_id="s", text="last")
     made = Sample.objects.bulk_create([first, last], update_conflicts=True)
     assert [obj is first for obj in made.skipped] == [True]
@@ -246,13 +246,13 @@ def test_of_duplicates_the_last_is_written() -> None:
 
 
 def test_a_unique_value_of_two_objects_is_refused() -> None:
-    """Which of them should have it cannot be told."""
+    """The app cannot choose between the two objects."""
     with assert_requests(0), pytest.raises(UniqueViolation, match="pk 'm1' and 'm2'"):
         Member.objects.bulk_create([member(1), member(2, email="1@example.org")], update_conflicts=True)
 
 
 def test_objects_that_something_follows_from_are_updated_one_by_one(table: Table) -> None:
-    """Keys, unique values and times follow as in ``save()``; when an object was made stays."""
+    """Keys, unique values and times are updated as by ``save()``; the creation time is kept."""
     stored = Person.objects.create(company_id="c", person_id="p", name="Anna", email="anna@example.org")
     again = Person(company_id="c", person_id="p", name="Berta", email="berta@example.org")
     with assert_requests(["TransactWriteItems", "TransactWriteItems", "PutItem"]):
@@ -265,13 +265,13 @@ def test_objects_that_something_follows_from_are_updated_one_by_one(table: Table
 
 
 def test_a_large_item_is_found_before_anything_is_sent() -> None:
-    """The size is known beforehand."""
+    """The app knows the size in advance."""
     with assert_requests(0), pytest.raises(ItemTooLarge):
         Sample.objects.bulk_create([*samples(3), Sample(text="x" * 410_000)], update_conflicts=True)
 
 
 def test_only_some_attributes_of_what_exists_are_set() -> None:
-    """``update_fields`` names them; a new object is stored whole."""
+    """``update_fields`` limits updates; a new object is stored completely."""
     Company.objects.create(company_id="c1", name="Acme", stock="ACM", public=True)
     given = [Company(company_id="c1", name="Other", stock="OTH"), Company(company_id="c2", name="New", stock="NEW")]
     with assert_requests(3):
@@ -282,14 +282,14 @@ def test_only_some_attributes_of_what_exists_are_set() -> None:
 
 
 def test_what_did_not_change_is_not_written() -> None:
-    """An object that exists as it is given costs the attempt to create it."""
+    """An unchanged object costs only the attempt to create it."""
     Company.objects.create(company_id="c1", name="Acme")
     with assert_requests(["PutItem"]):
         Company.objects.bulk_create([Company(company_id="c1", name="Acme")], update_conflicts=True)
 
 
 def test_an_object_in_the_trash_is_not_updated() -> None:
-    """It is neither there nor free: the error says what can be done."""
+    """The error for an object in the trash names the alternatives."""
     Company.objects.create(company_id="c1", name="Acme").delete()
     with pytest.raises(AlreadyExists, match="in the trash: restore it or delete it permanently"):
         Company.objects.bulk_create([Company(company_id="c1", name="New")], update_conflicts=True)
@@ -322,7 +322,7 @@ def test_another_objects_unique_value_stops_the_update() -> None:
 
 
 def left_out(kept: int, *, times: int) -> Any:
-    """DynamoDB carries out the first writes of a batch only, a number of times."""
+    """Let DynamoDB write only the first items of a batch, several times."""
     answered: list[bool] = []
 
     def interceptor(operation: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -338,14 +338,14 @@ def left_out(kept: int, *, times: int) -> Any:
 
 
 def test_writes_that_dynamodb_leaves_out_are_sent_again() -> None:
-    """Unprocessed items are asked for until none is left."""
+    """Unprocessed items are sent again until all are written."""
     with left_out(10, times=2):
         Sample.objects.bulk_create(samples(25), update_conflicts=True)
     assert Sample.objects.count() == 25
 
 
 def test_writes_that_are_left_out_for_good_are_told() -> None:
-    """After the last attempt the error has exactly those that are not written."""
+    """After the last attempt, the error contains exactly the unwritten objects."""
     with left_out(0, times=100), pytest.raises(BulkError) as nothing:
         Sample.objects.bulk_create(samples(50), update_conflicts=True)
     assert (nothing.value.written, len(nothing.value.failed), len(nothing.value.not_tried)) == ((), 25, 25)
@@ -360,14 +360,14 @@ def test_writes_that_are_left_out_for_good_are_told() -> None:
 
 
 def test_a_throttled_batch_is_sent_again() -> None:
-    """DynamoDB refuses a batch of which it can write nothing."""
+    """DynamoDB rejects a batch if it cannot write any of its items."""
     with refuse("ProvisionedThroughputExceededException", operation="BatchWriteItem", times=3):
         Sample.objects.bulk_create(samples(25), update_conflicts=True)
     assert Sample.objects.count() == 25
 
 
 def test_a_batch_that_is_refused_is_told_as_a_whole() -> None:
-    """Another refusal is not repeated: no object of the batch is known to be written, and the rest is not tried."""
+    """Other errors are not retried: the objects of the batch have an unknown outcome, and the rest are not tried."""
     given = samples(60)
     seen: list[str] = []
 
@@ -384,7 +384,7 @@ def test_a_batch_that_is_refused_is_told_as_a_whole() -> None:
     assert len(seen) == 3
 
 
-# what is asked for
+# unsupported options
 
 
 @pytest.mark.parametrize(
@@ -405,7 +405,7 @@ def test_a_batch_that_is_refused_is_told_as_a_whole() -> None:
     ],
 )
 def test_what_cannot_be_asked_for_is_refused(options: dict[str, Any], error: type[Exception], message: str) -> None:
-    """Options that contradict each other, or name what cannot be, are refused before anything is sent."""
+    """Contradicting options and unsuitable names raise an error before any request is sent."""
     with assert_requests(0), pytest.raises(error) as raised:
         Company.objects.bulk_create([Company(name="Acme")], **options)
     assert message in str(raised.value)
@@ -413,13 +413,13 @@ def test_what_cannot_be_asked_for_is_refused(options: dict[str, Any], error: typ
 
 @pytest.mark.parametrize("option", ["ignore_conflicts", "update_conflicts"])
 def test_a_block_knows_no_conflicts(option: str) -> None:
-    """What exists is known only when the block is sent."""
+    """A block learns which objects exist only at its end."""
     with assert_requests(0), transactions.atomic(), pytest.raises(NotSupported, match="Call it outside the block"):
         Company.objects.bulk_create([Company(name="Acme")], **{option: True})
 
 
 @pytest.mark.parametrize("fields", [["pk"], ["company_id"]])
 def test_the_primary_key_may_be_named(fields: list[str]) -> None:
-    """It is what objects are told apart by anyway."""
+    """The primary key identifies the objects anyway."""
     Company.objects.bulk_create([Company(name="Acme")], update_conflicts=True, unique_fields=fields)
     assert Company.objects.count() == 1

@@ -32,12 +32,12 @@ TRANSACTION = "TransactWriteItems"
 
 
 def samples(number: int, **values: Any) -> list[Sample]:
-    """Samples that are not stored."""
+    """Return unsaved samples."""
     return [Sample(sample_id=f"s{each:04d}", **values) for each in range(number)]
 
 
 def members(number: int) -> list[Member]:
-    """Members that are not stored, each with two unique values."""
+    """Return unsaved members with two unique values each."""
     return [Member(member_id=f"m{each:03}", email=f"{each}@example.org", badge=each) for each in range(number)]
 
 
@@ -62,7 +62,7 @@ def before_the_first(operation: str, write: Callable[[], object]) -> Any:
 
 
 def test_a_hundred_objects_are_one_request() -> None:
-    """Of 250 there are three, each action under its condition, and the objects are stored afterwards."""
+    """250 objects take three requests with a condition per action, and are marked as stored."""
     given = samples(250)
     with assert_requests([TRANSACTION] * 3) as sent:
         made = Sample.objects.bulk_create(given, in_transactions=True)
@@ -76,7 +76,7 @@ def test_a_hundred_objects_are_one_request() -> None:
 
 
 def test_the_queryset_says_it_for_whatever_it_writes() -> None:
-    """``in_transactions()`` is the same for each bulk operation, and a queryset that is made of it keeps it."""
+    """``in_transactions()`` applies to each bulk operation and to derived querysets."""
     together = Sample.objects.in_transactions()
     with assert_requests([TRANSACTION] * 2):
         together.bulk_create(samples(150))
@@ -109,7 +109,7 @@ def test_a_soft_delete_and_a_restoration_release_and_take_unique_values_again() 
 
 
 def test_what_other_objects_follow_is_counted_and_merged() -> None:
-    """The counter of a common parent is one action for all children of a transaction, and so is a copy's source."""
+    """All children of a transaction share one action for the parent's counter, and one for a copy's source."""
     server = ChatServer.objects.create(server_id="s", name="Gaming")
     with assert_requests([TRANSACTION] * 4) as sent:
         ChatChannel.objects.bulk_create((ChatChannel(server=server) for _ in range(250)), in_transactions=True)
@@ -133,14 +133,14 @@ def test_items_that_are_too_large_together_are_divided() -> None:
 
 
 def test_batch_size_bounds_the_objects_of_a_transaction() -> None:
-    """Whoever wants certain objects written together or not at all can count on it."""
+    """``batch_size`` defines which objects are written together or not at all."""
     with assert_requests([TRANSACTION] * 3) as sent:
         Sample.objects.bulk_create(samples(25), batch_size=10, in_transactions=True)
     assert sorted(len(request.params["TransactItems"]) for request in sent) == [5, 10, 10]
 
 
 def test_a_transaction_takes_twice_the_units() -> None:
-    """That is its price: an item of up to a kilobyte, in no index, is two units."""
+    """A transaction costs two units for an item of up to a kilobyte outside indexes."""
     given = [ChatUser(user_id=str(number), username="John") for number in range(10)]
     with measure_requests() as costs:
         ChatUser.objects.bulk_create(given, in_transactions=True)
@@ -154,7 +154,7 @@ def test_one_object_alone_is_a_plain_request() -> None:
 
 
 def test_progress_is_told_after_each_object() -> None:
-    """As where each is written by itself."""
+    """Progress is reported as for separate writes."""
     told: list[tuple[int, int | None]] = []
     together = Sample.objects.in_transactions().on_progress(lambda done, total: told.append((done, total)))
     together.bulk_create(samples(130))
@@ -172,7 +172,7 @@ def test_within_a_block_everything_joins_that() -> None:
 
 
 def test_if_nothing_is_written_it_is_the_objects_own_error() -> None:
-    """The first transaction is sent alone; the objects are new still."""
+    """The first transaction is sent alone, and its objects stay new."""
     Sample.objects.create(sample_id="s0007")
     given = samples(150)
     with assert_requests([TRANSACTION]), pytest.raises(AlreadyExists, match="s0007"):
@@ -182,7 +182,7 @@ def test_if_nothing_is_written_it_is_the_objects_own_error() -> None:
 
 
 def test_the_others_of_its_transaction_are_not_written_and_it_says_so() -> None:
-    """``failed`` has the object that could not be written, ``not_tried`` those that had to go with it."""
+    """``failed`` contains the object that failed, and ``not_tried`` the others of its transaction."""
     Sample.objects.create(sample_id="s0142")
     given = samples(150)
     with pytest.raises(BulkIntegrityError) as raised:
@@ -196,7 +196,7 @@ def test_the_others_of_its_transaction_are_not_written_and_it_says_so() -> None:
 
 
 def test_what_exists_can_be_left_out() -> None:
-    """All that exist of a transaction are found at once, and the others sent again."""
+    """One response names all existing objects of a transaction, and the others are sent again."""
     for number in (3, 70, 140):
         Sample.objects.create(sample_id=f"s{number:04d}", text="old")
     with capture_requests() as sent:
@@ -207,7 +207,7 @@ def test_what_exists_can_be_left_out() -> None:
 
 
 def test_a_unique_value_that_is_taken_fails_by_name() -> None:
-    """The claim's refusal is explained as that of one object's creation."""
+    """The failed claim raises the same error as the creation of one object."""
     Member.objects.create(member_id="x", email="1@example.org")
     with pytest.raises(UniqueViolation) as raised:
         Member.objects.bulk_create(members(3), in_transactions=True)
@@ -216,7 +216,7 @@ def test_a_unique_value_that_is_taken_fails_by_name() -> None:
 
 
 def test_an_error_of_the_request_is_every_objects() -> None:
-    """Nobody knows what became of them, so none of them counts as not tried."""
+    """The outcome of these objects is unknown, so ``not_tried`` does not contain them."""
     with refuse("InternalServerError", operation=TRANSACTION), pytest.raises(BulkError) as raised:
         Sample.objects.bulk_create(samples(3), in_transactions=True)
     assert [*raised.value.failed] == ["s0000", "s0001", "s0002"]
@@ -224,7 +224,7 @@ def test_an_error_of_the_request_is_every_objects() -> None:
 
 
 def test_an_object_that_is_too_large_is_named() -> None:
-    """The others of its transaction are not written."""
+    """The other objects of the transaction are not written."""
     given = [*samples(2), Sample(sample_id="large", json="x" * 500_000)]
     with assert_requests(0), pytest.raises(ItemTooLarge):
         Sample.objects.bulk_create(given, in_transactions=True)
@@ -240,7 +240,7 @@ def test_a_missing_parent_is_named() -> None:
 
 
 def test_what_exists_cannot_be_updated_in_transactions() -> None:
-    """It would have to be read first."""
+    """The operation would have to read the object first."""
     with assert_requests(0), pytest.raises(NotSupported, match="update_conflicts"):
         Sample.objects.bulk_create(samples(2), update_conflicts=True, in_transactions=True)
 
@@ -249,7 +249,7 @@ def test_what_exists_cannot_be_updated_in_transactions() -> None:
 
 
 def test_an_object_that_does_not_meet_the_condition_any_more_is_left_alone() -> None:
-    """It is found out by the refusal, and the others are written all the same."""
+    """The failed condition identifies the object, and the others are written."""
     Order.objects.bulk_create(Order(customer="c", number=number) for number in range(5))
     together = Order.objects.filter(customer="c", status="open").in_transactions()
     with before_the_first(TRANSACTION, lambda: Order.objects.filter(customer="c", number=3).update(status="paid")):
@@ -258,14 +258,14 @@ def test_an_object_that_does_not_meet_the_condition_any_more_is_left_alone() -> 
 
 
 def test_an_object_that_is_deleted_meanwhile_is_not_counted() -> None:
-    """As where each is written by itself."""
+    """The object is not counted, as with separate writes."""
     Order.objects.bulk_create(Order(customer="c", number=number) for number in range(5))
     with before_the_first(TRANSACTION, lambda: Order.objects.filter(customer="c", number=3).delete()):
         assert Order.objects.filter(customer="c").in_transactions().delete() == (4, {"catalog.Order": 4})
 
 
 def test_an_object_that_another_writer_changed_is_written_over_the_change() -> None:
-    """What another one wrote of it meanwhile stays: a key follows from both."""
+    """Another process's change is kept, and a key that depends on both values is correct."""
     Order.objects.bulk_create(Order(customer="c", number=number) for number in range(3))
     with before_the_first(TRANSACTION, lambda: Order.objects.filter(customer="c", number=1).update(status="paid")):
         assert Order.objects.filter(customer="c").in_transactions().update(coupon="x") == 3
@@ -273,14 +273,14 @@ def test_an_object_that_another_writer_changed_is_written_over_the_change() -> N
 
 
 def test_counting_on_what_is_stored_is_done_once() -> None:
-    """Changes that DynamoDB makes go along in the transaction."""
+    """The transaction includes changes that DynamoDB computes."""
     Sample.objects.bulk_create(samples(30, integer=1))
     with assert_requests(["Query", TRANSACTION]):
         assert Sample.objects.filter(pk__gte="").in_transactions().update(integer=F("integer") + 1) == 30
     assert {each.integer for each in Sample.objects.all()} == {2}
 
 
-# what is written by itself
+# objects that are written separately
 
 
 def test_objects_with_children_go_each_with_its_own() -> None:
@@ -293,7 +293,7 @@ def test_objects_with_children_go_each_with_its_own() -> None:
 
 
 def test_where_somebody_listens_each_is_deleted_by_itself() -> None:
-    """A signal is sent when its object is deleted, and not before."""
+    """A signal is sent only when its object is deleted."""
     Order.objects.bulk_create(Order(customer="c", number=number) for number in range(3))
     left: list[int] = []
 
@@ -309,7 +309,7 @@ def test_where_somebody_listens_each_is_deleted_by_itself() -> None:
 
 
 def test_a_unique_value_that_two_are_given_fails_as_it_does_alone() -> None:
-    """What cannot join the others begins another transaction, and is refused by what is stored then."""
+    """A conflicting object starts another transaction, and fails because of the stored value."""
     Coupon.objects.bulk_create([Coupon(code="a", email="a@x.org"), Coupon(code="b", email="b@x.org")])
     given = list(Coupon.objects.filter(pk__in=["a", "b"]))
     given[0].email, given[1].email = "c@x.org", "a@x.org"

@@ -1,4 +1,4 @@
-"""``bulk_create()`` by INSERT statements: 25 objects a request, each refused by itself, and what goes wrong."""
+"""``bulk_create()`` with INSERT statements: 25 objects per request, with separate errors."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ INSERTS, PUT, READ = "BatchExecuteStatement", "PutItem", "BatchGetItem"
 
 
 def companies(numbers: Sequence[int], **values: Any) -> list[Company]:
-    """Companies that are not stored; they have time stamps and a trash."""
+    """Return unsaved companies with timestamps and a trash."""
     return [Company(company_id=f"c{number:04d}", name="New", **values) for number in numbers]
 
 
@@ -67,7 +67,7 @@ def pks(objects: Any) -> list[str]:
 
 
 def test_thousand_objects_are_forty_requests() -> None:
-    """The time stamps and the trash of the model do not stand in the way."""
+    """Timestamps and the trash of a model do not prevent statements."""
     given = companies(range(1000))
     with assert_requests([INSERTS] * 40):
         made = Company.objects.bulk_create(given)
@@ -76,7 +76,7 @@ def test_thousand_objects_are_forty_requests() -> None:
 
 
 def test_inserted_objects_are_as_created_ones(table: Table) -> None:
-    """The stored items, and what the objects know of them."""
+    """The stored items and the objects' state are the same as after ``create()``."""
     made = Company.objects.bulk_create(companies([1, 2], stock="N'Y", public=True))
     for obj in made:
         stored = Company.objects.get(pk=obj.pk)
@@ -99,7 +99,7 @@ def test_values_are_parameters_only() -> None:
 
 
 def test_batch_size_limits_statements_of_request() -> None:
-    """One object alone is a plain PutItem, whose error has the stored item."""
+    """A single object is a plain PutItem, and its error contains the stored item."""
     with capture_requests() as sent:
         Company.objects.bulk_create(companies(range(10)), batch_size=3)
     assert sorted(request.operation for request in sent) == [INSERTS] * 3 + [PUT]
@@ -108,7 +108,7 @@ def test_batch_size_limits_statements_of_request() -> None:
 
 
 def test_cost_of_statements_is_that_of_puts() -> None:
-    """The write units of a batch are those of its items."""
+    """A batch costs the write units of its items."""
     with measure_requests() as one_by_one:
         Company.objects.bulk_create(companies(range(25)), batch_size=1)
     with measure_requests() as together:
@@ -161,7 +161,7 @@ def test_dependent_models_are_written_one_by_one(objects: Callable[[], list[Any]
         type(given[0]).objects.bulk_create(given)
 
 
-#: Models by what decides whether statements insert them.
+#: Models by the property that decides whether statements insert them.
 INSERTED = {"time stamps and trash": Company, "every type": Sample, "index keys": Order, "folded copies": Resident}
 NOT_INSERTED = {
     "unique values": Member,
@@ -194,7 +194,7 @@ def test_large_items_are_cut_at_four_megabytes() -> None:
 
 
 def test_too_large_item_is_told_by_name() -> None:
-    """The others of its batch are written."""
+    """The other objects of the batch are written."""
     given = [Sample(sample_id=f"s{n}", data={"x": "y" * (410_000 if n == 3 else 5)}) for n in range(6)]
     with pytest.raises(BulkError) as raised:
         Sample.objects.bulk_create(given)
@@ -217,7 +217,7 @@ def test_long_statement_is_written_by_put(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_existing_object_is_refused_alone() -> None:
-    """The others of its batch are written; one read words the errors of all."""
+    """The other objects of the batch are written, and one read provides the messages of all errors."""
     Company.objects.bulk_create(companies([3, 5]))
     Company.objects.get(pk="c0005").delete()
     given = companies(range(8))
@@ -230,7 +230,7 @@ def test_existing_object_is_refused_alone() -> None:
 
 
 def test_failure_stops_further_batches() -> None:
-    """Nothing is begun after it."""
+    """No further batch is started."""
     Company.objects.create(company_id="c0003", name="Old")
     with assert_requests([INSERTS, READ]), pytest.raises(BulkIntegrityError) as raised:
         Company.objects.bulk_create(companies(range(100)))
@@ -239,7 +239,7 @@ def test_failure_stops_further_batches() -> None:
 
 
 def test_ignored_conflicts_are_not_read() -> None:
-    """What exists is left out without a request."""
+    """Existing objects are skipped without a request."""
     Company.objects.bulk_create(companies(range(0, 30, 2)))
     with assert_requests([INSERTS] * 2):
         made = Company.objects.bulk_create(companies(range(30)), ignore_conflicts=True)
@@ -248,7 +248,7 @@ def test_ignored_conflicts_are_not_read() -> None:
 
 
 def test_conflicts_are_updated_after_one_read() -> None:
-    """Each existing object is one update under its own conditions; new ones are inserted."""
+    """Each existing object takes one conditional update; new objects are inserted."""
     old = Company.objects.create(company_id="c0001", name="Old", stock="OLD")
     with assert_requests([INSERTS, READ, "UpdateItem"]):
         Company.objects.bulk_create(companies(range(3)), update_conflicts=True, update_fields=["name"])
@@ -275,7 +275,7 @@ def test_object_deleted_before_read_is_created() -> None:
 
 
 def test_throttled_statements_are_sent_again_alone() -> None:
-    """With the codes of statements, and among those that are refused for another reason."""
+    """Throttling codes of statements are retried, also next to other errors."""
     Company.objects.create(company_id="c0002", name="Old")
     first = {"0003": "ThrottlingError", "0004": "ProvisionedThroughputExceeded", "0005": "RequestLimitExceeded"}
     with answered(first, {"0004": "TransactionConflict"}) as seen:
@@ -286,7 +286,7 @@ def test_throttled_statements_are_sent_again_alone() -> None:
 
 
 def test_statement_throttled_for_good_is_an_error() -> None:
-    """After eight requests; the others are written."""
+    """The statement fails after eight requests; the other objects are written."""
     given = companies(range(8))
     with answered(*[{"0003": "ThrottlingError"}] * 99) as seen, pytest.raises(BulkError) as raised:
         Company.objects.bulk_create(given)
@@ -297,17 +297,17 @@ def test_statement_throttled_for_good_is_an_error() -> None:
 
 
 def test_throttled_request_is_sent_again() -> None:
-    """DynamoDB refuses a batch of which it can write nothing."""
+    """DynamoDB rejects a batch if it cannot write any of its items."""
     with refuse("ProvisionedThroughputExceededException", operation=INSERTS, times=3):
         Company.objects.bulk_create(companies(range(8)))
     assert Company.objects.count() == 8
 
 
-# lost answers
+# lost responses
 
 
 def test_retried_batch_recognizes_its_own_items(transport: Transport, table: Table) -> None:
-    """The first response is lost: the second one says that all exist, of which one read finds the own."""
+    """The first response is lost, the second reports existing objects, and one read recognizes the call's own."""
     Company.objects.create(company_id="c0003", name="Old")
     given = companies(range(8))
     with in_front_of(table) as server, _by(transport):
@@ -332,7 +332,7 @@ def test_ignored_conflicts_keep_own_items_of_lost_answer(table: Table) -> None:
 
 
 def test_batch_without_answer_is_settled_object_by_object() -> None:
-    """No attempt got a response: each object is put if it is not there, and compared if it is."""
+    """If no attempt gets a response, each object is created if it is missing, and compared if it exists."""
     Company.objects.create(company_id="c0003", name="Old")
     given = companies(range(5))
     with fault("lost answer", operation=INSERTS), assert_requests([INSERTS] + [PUT] * 5):
@@ -342,7 +342,7 @@ def test_batch_without_answer_is_settled_object_by_object() -> None:
 
 
 def test_dead_endpoint_is_asked_once_more() -> None:
-    """Where the first object cannot be settled either, the others are not tried; all outcomes are unknown."""
+    """If the first object has no outcome either, the others are not tried, and all outcomes are unknown."""
     dead = fault("lost answer", operation=INSERTS), fault("unreachable", operation=PUT)
     with dead[0], dead[1], capture_requests() as sent, pytest.raises(BulkError) as raised:
         Company.objects.bulk_create(companies(range(40)))
@@ -360,7 +360,7 @@ def test_failed_statement_recognizes_its_own_item() -> None:
 
 
 def test_statement_that_always_fails_leaves_doubt() -> None:
-    """The object is put by itself, which settles it."""
+    """A separate put settles the outcome of the object."""
     given = companies(range(5))
     with answered(*[{"0002": "InternalServerError!"}] * 99), capture_requests() as sent:
         Company.objects.bulk_create(given)
@@ -373,7 +373,7 @@ def test_statement_that_always_fails_leaves_doubt() -> None:
 
 
 def test_missing_right_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    """The objects are created one by one, and later calls try no statement."""
+    """Objects are created separately, and later calls do not try statements."""
     with refuse("AccessDeniedException", operation=INSERTS), caplog.at_level(logging.WARNING):
         with assert_requests([INSERTS] + [PUT] * 30):
             Company.objects.bulk_create(companies(range(30)))
@@ -408,14 +408,14 @@ def test_right_lost_after_lost_answer_is_compared(table: Table) -> None:
 
 
 def test_missing_right_to_put_too_is_an_error() -> None:
-    """Nothing is written, and no other batch is begun."""
+    """The table does not change, and no further batch is started."""
     with refuse("AccessDeniedException"), capture_requests() as sent, pytest.raises(AccessDenied):
         Company.objects.bulk_create(companies(range(50)))
     assert [request.operation for request in sent] == [INSERTS, PUT]
 
 
 def test_engine_without_partiql_gets_puts(caplog: pytest.LogCaptureFixture) -> None:
-    """As an engine of others that speaks DynamoDB's protocol may be."""
+    """Other engines with DynamoDB's protocol may lack PartiQL."""
     with refuse("UnknownOperationException", operation=INSERTS), caplog.at_level(logging.WARNING):
         Company.objects.bulk_create(companies(range(5)))
     assert Company.objects.count() == 5
@@ -443,7 +443,7 @@ def test_refused_batch_is_written_one_by_one() -> None:
 
 
 def test_migration_begun_meanwhile_writes_items_anew() -> None:
-    """What was made for another generation is not inserted."""
+    """Items that were built for another generation are not inserted."""
     begun: list[str] = []
 
     def interceptor(operation: str, params: Mapping[str, Any]) -> None:
@@ -459,7 +459,7 @@ def test_migration_begun_meanwhile_writes_items_anew() -> None:
 
 
 def test_open_rename_writes_both_names() -> None:
-    """Old code reads the one, new code the other."""
+    """Old code reads one name, and new code the other."""
     twin = Twin("name", "title")
     begin_rollout(Company, Rollout((twin,)))
     try:
@@ -475,7 +475,7 @@ def test_open_rename_writes_both_names() -> None:
 
 
 def test_secret_key_is_not_told() -> None:
-    """Neither by the error of one object nor by that of several."""
+    """The errors of one object and of several do not contain the key."""
     with forgotten():
         vault = declare("Vault", ("VAULT#{code}", "#METADATA"), code=models.UnicodeAttribute(secret=True))
         vault.objects.bulk_create([vault(code=f"swordfish-{n}") for n in range(3)])
@@ -487,7 +487,7 @@ def test_secret_key_is_not_told() -> None:
 
 
 def test_versions_begin_with_one() -> None:
-    """A version does not stand in the way of statements; an update then needs it."""
+    """Statements insert objects with a version, and an update then checks the version."""
     with forgotten():
         draft = declare(
             "Draft",
@@ -504,7 +504,7 @@ def test_versions_begin_with_one() -> None:
 
 
 def test_racing_calls_create_each_object_once() -> None:
-    """Of two calls for one key, one writes it and the other one skips it."""
+    """If two calls create one key, one call writes the object and the other skips it."""
     numbers = range(60)
     given = [companies(numbers, stock=stock) for stock in ("A", "B", "C")]
     begin = threading.Barrier(len(given), timeout=20)

@@ -33,7 +33,7 @@ def all_companies() -> list[Company]:
 
 
 def test_each_object_has_values_of_its_own() -> None:
-    """One update each, and the indexes follow."""
+    """Each object takes one update, and its index keys are updated."""
     found = all_companies()
     for obj, name in zip(found, ("Zeta", "Acme", "Beta"), strict=True):
         obj.name = name
@@ -43,7 +43,7 @@ def test_each_object_has_values_of_its_own() -> None:
 
 
 def test_only_the_named_attributes_are_saved() -> None:
-    """What else was set stays unsaved; the time of the update is set."""
+    """Other changes stay unsaved, and the update time is set."""
     (first, *_), before = all_companies(), Company.objects.get(pk="c1").updated_at
     first.name, first.stock = "New", "NEW"
     assert Company.objects.bulk_update([first], ["stock"]) == 1
@@ -55,7 +55,7 @@ def test_only_the_named_attributes_are_saved() -> None:
 
 
 def test_what_is_named_is_sent_also_if_it_did_not_change() -> None:
-    """Another writer may have changed it since it was read."""
+    """Another process may have changed the value since the read."""
     found = all_companies()
     found[1].stock = "NEW"
     with assert_requests(["UpdateItem"] * 3):
@@ -63,7 +63,7 @@ def test_what_is_named_is_sent_also_if_it_did_not_change() -> None:
 
 
 def test_objects_that_are_gone_are_not_counted() -> None:
-    """As with Django, an update of what is not there writes nothing."""
+    """As in Django, an update of a missing object does not create it."""
     found = all_companies()
     for obj in found:
         obj.stock = "NEW"
@@ -75,14 +75,14 @@ def test_objects_that_are_gone_are_not_counted() -> None:
 
 
 def test_an_object_that_was_not_read_is_read_first() -> None:
-    """Its keys depend on what is stored: one GetItem and one UpdateItem."""
+    """The object's keys depend on stored values, so it takes one GetItem and one UpdateItem."""
     with assert_requests(["GetItem", "UpdateItem"]):
         assert Company.objects.bulk_update([Company(company_id="c1", name="New")], ["name"]) == 1
     assert Company.objects.get(pk="c1").name == "New"
 
 
 def test_another_writers_change_is_kept() -> None:
-    """An object that was changed meanwhile is brought up to the item, and its own values are written."""
+    """The object is refreshed from the item, and its own values are written."""
     found = all_companies()[:1]
     found[0].name = "New"
     done: list[bool] = []
@@ -108,7 +108,7 @@ def test_computed_copies_follow() -> None:
 
 
 def test_unique_values_move_with_their_objects(table: Table) -> None:
-    """Each object can be given a new value of its own."""
+    """Each object can get a different new value."""
     found = list(Member.objects.all())
     for obj in found:
         obj.email = f"new-{obj.pk}@example.org"
@@ -132,7 +132,7 @@ def test_expressions_are_worked_out_for_each_object() -> None:
 
 
 def test_no_signals_are_sent() -> None:
-    """As with Django, nobody is told."""
+    """As in Django, no signal is sent."""
     told: list[Any] = []
 
     def note(**arguments: Any) -> None:
@@ -151,7 +151,7 @@ def test_no_signals_are_sent() -> None:
 
 
 def test_within_a_block_all_are_one_transaction() -> None:
-    """The updates are sent at the end of the block, together."""
+    """The block sends all updates together at its end."""
     found = all_companies()
     for obj in found:
         obj.name = f"New {obj.pk}"
@@ -205,7 +205,7 @@ def changed(**values: Any) -> list[Member]:
 def test_what_is_wrong_is_found_before_anything_is_written(
     given: Callable[[], list[Any]], fields: list[str], error: type[Exception], message: str
 ) -> None:
-    """Names, values, and what two objects cannot both have are checked first."""
+    """Names, values, and conflicts between two objects are checked first."""
     objects = given()
     with assert_requests(0), pytest.raises(error) as raised:
         Member.objects.bulk_update(objects, fields)
@@ -213,7 +213,7 @@ def test_what_is_wrong_is_found_before_anything_is_written(
 
 
 def test_one_object_given_twice_is_written_once() -> None:
-    """The same object is no contradiction."""
+    """The same object does not conflict with itself."""
     found = all_companies()[:1]
     found[0].name = "New"
     with assert_requests(["UpdateItem"]):
@@ -221,7 +221,7 @@ def test_one_object_given_twice_is_written_once() -> None:
 
 
 def test_a_value_that_another_object_holds_is_told() -> None:
-    """The others are written, and the error names the one that is not."""
+    """The other objects are written, and the error names the failed one."""
     found = changed(m1=("badge", 7), m2=("badge", 8), m3=("badge", 9))
     Member.objects.create(member_id="m4", email="4@example.org", badge=8)
     with pytest.raises(BulkError) as raised:

@@ -26,7 +26,7 @@ FULL_NAME = "Gómez-Juárez-Álvarez"
 
 
 def stored(resident: Any) -> dict[str, Any]:
-    """The texts and keys of a resident's item, as they lie in the table."""
+    """Return the stored strings and keys of a resident's item."""
     answer = get_table("default").send(
         Request("GetItem", {"Key": {"pk": {"S": f"RESIDENT#{resident.pk}"}, "sk": {"S": "#METADATA"}}})
     )
@@ -36,7 +36,7 @@ def stored(resident: Any) -> dict[str, Any]:
 
 
 def expected(resident: Any, name: str, folded: str) -> dict[str, Any]:
-    """What is stored of a resident of this name."""
+    """Return the expected item of a resident with this name."""
     return {"lastName": name, "lastNameCanonical": folded, "gs1sk": f"{folded}#{resident.pk}"}
 
 
@@ -61,7 +61,7 @@ def by_fixture(resident: Resident) -> None:
 
 
 def by_save(resident: Resident) -> None:
-    """An object that is changed and saved."""
+    """Change and save an object."""
     resident.last_name = FULL_NAME
     resident.save()
 
@@ -94,7 +94,7 @@ WRITERS: dict[str, Callable[[Resident], Any]] = {
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 def test_every_way_to_write_folds_anew(write: Callable[[Resident], Any]) -> None:
-    """The copy and the key follow the text, which is stored as it was given."""
+    """The copy and the key are updated with the string, which is stored unchanged."""
     resident = Resident.objects.create(last_name="Old")
     assert stored(resident) == expected(resident, "Old", "old")
     write(resident)
@@ -102,7 +102,7 @@ def test_every_way_to_write_folds_anew(write: Callable[[Resident], Any]) -> None
 
 
 def test_creating_folds() -> None:
-    """One PutItem writes the text, its copy and the key; what has no text has no copy."""
+    """One PutItem writes the string, its copy and the key; without a string, there is no copy."""
     with assert_requests(["PutItem"]):
         resident = Resident.objects.create(last_name="  Ann O'Neill ", nickname="  The BOSS ")
     assert stored(resident) == expected(resident, "  Ann O'Neill ", "annoneill") | {
@@ -141,7 +141,7 @@ def test_the_trash_and_back() -> None:
     ],
 )
 def test_a_copy_is_never_set(action: Callable[[Resident], Any]) -> None:
-    """Whoever writes to a copy is told what to write to."""
+    """The error for a write to a copy names the source attribute."""
     resident = Resident.objects.create(last_name="A")
     with (
         assert_requests(0),
@@ -151,7 +151,7 @@ def test_a_copy_is_never_set(action: Callable[[Resident], Any]) -> None:
 
 
 def test_two_spellings_written_at_once_stay_with_their_copies() -> None:
-    """A change that leaves the copy as it is is refused where somebody else has changed the copy meanwhile."""
+    """If another process has changed the copy, a write that keeps it fails."""
     resident = Resident.objects.create(last_name="ann")
     other = Resident.objects.get(pk=resident.pk)
     other.last_name = "Bob"
@@ -163,7 +163,7 @@ def test_two_spellings_written_at_once_stay_with_their_copies() -> None:
 
 
 def test_an_item_older_than_its_copy_gets_it_with_the_next_save(table: Table) -> None:
-    """Items without the copy are not found by it; saving them as they are writes it, but not over another's change."""
+    """Lookups do not find items without the copy. A save adds the copy, unless another process has changed the item."""
     resident = Resident.objects.create(last_name="Ann", nickname="Boss")
     key = {"pk": {"S": f"RESIDENT#{resident.pk}"}, "sk": {"S": "#METADATA"}}
     table.send(Request("UpdateItem", {"Key": key, "UpdateExpression": "REMOVE nicknameCanonical"}))
@@ -179,7 +179,7 @@ def test_an_item_older_than_its_copy_gets_it_with_the_next_save(table: Table) ->
 
 
 def test_a_text_of_which_nothing_is_left_cannot_be_in_the_key() -> None:
-    """The error names the text, since the copy cannot be set; ``blank=True`` would leave it out of the index."""
+    """The error names the string, since the copy cannot be set; ``blank=True`` would omit it from the index."""
     with pytest.raises(EmptyKeyPart) as raised:
         Resident.objects.create(last_name="---")
     assert (
@@ -219,7 +219,7 @@ def residents(table: Any) -> None:
 def test_a_lookup_without_case_reads_by_the_copy(
     conditions: dict[str, Any], expected: list[str], *, filtered: bool
 ) -> None:
-    """``iexact`` and ``istartswith`` are key conditions where the copy is in the key, and filters elsewhere."""
+    """``iexact`` and ``istartswith`` are key conditions if the copy is in the key, and filters otherwise."""
     queryset = Resident.objects.filter(**conditions)
     with assert_requests(["Query"]) as sent:
         assert sorted(resident.pk for resident in queryset) == sorted(expected)
@@ -231,7 +231,7 @@ def test_a_lookup_without_case_reads_by_the_copy(
 
 @pytest.mark.usefixtures("residents")
 def test_a_copy_is_read_as_any_attribute() -> None:
-    """It can be ordered by, picked, and read without its text."""
+    """You can sort by a copy, select it, and read it without its source."""
     names = Resident.objects.order_by("last_name_canonical").values_list("last_name_canonical", flat=True)
     assert list(names) == ["gamez", "gomez", "gomezjuarez", "olafur"]
     with assert_requests(["Query"]):

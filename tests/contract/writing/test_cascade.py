@@ -1,4 +1,4 @@
-"""Children that go to the trash with their parent, come back with it, and are deleted for good with it."""
+"""Children share their parent's trash, restoration and permanent deletion."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ pytestmark = pytest.mark.usefixtures("table")
 
 
 def live(table: Table) -> set[str]:
-    """The keys of what is live, claims included."""
+    """Return the keys of live items, including claims."""
     return {f"{pk} {sk}" for (pk, sk), item in items(table).items() if "deletedAt" not in item}
 
 
 def operations(sent: list[SentRequest]) -> list[str]:
-    """What was sent, without what was only read."""
+    """Return the writes sent."""
     return [request.operation for request in sent if request.operation not in {"Query", "GetItem", "BatchGetItem"}]
 
 
@@ -55,9 +55,9 @@ def test_children_and_theirs_go_along_in_one_transaction(table: Table, sent: lis
 
 
 def test_only_what_goes_along_is_looked_for() -> None:
-    """One Query for the teams, one for each team's players; nothing for children that stay.
+    """One Query finds the teams, and one per team the players; children that stay are not read.
 
-    Afterwards each is sent again, for what ``CASCADE`` finds that came in the meantime.
+    Each is sent again afterwards for children that were created in the meantime.
     """
     made = club()
     with assert_requests(["Query", "Query", "Query", "TransactWriteItems", "Query", "Query", "Query"]):
@@ -76,7 +76,7 @@ def test_trash_is_read_once_for_many_parents(sent: list[SentRequest]) -> None:
 
 
 def test_items_of_many_children_are_measured_a_few_times_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which of them fit into one transaction is found out without looking at all of them for each."""
+    """The app does not measure all children again for each transaction."""
     measured: list[Any] = []
 
     def counted(item: Any) -> int:
@@ -86,7 +86,7 @@ def test_items_of_many_children_are_measured_a_few_times_each(monkeypatch: pytes
     made = club(SIZES[1])
     monkeypatch.setattr(atomic_block, "item_size", counted)
     made.delete()
-    # A player as it was, as it is, and its claim: when transactions are made up, composed, and sent.
+    # A player before and after the change, and its claim: when transactions are planned, composed and sent.
     assert len(measured) <= 3 * 3 * (SIZES[1] + 3)
 
 
@@ -112,7 +112,7 @@ def test_children_that_do_not_cascade_stay() -> None:
 
 
 def test_a_deletion_of_a_deleted_object_writes_nothing(sent: list[SentRequest]) -> None:
-    """The second time there is nothing to do, and nothing is counted."""
+    """The second deletion does not find or count anything."""
     made = club()
     made.delete()
     sent.clear()
@@ -122,7 +122,7 @@ def test_a_deletion_of_a_deleted_object_writes_nothing(sent: list[SentRequest]) 
 
 
 def test_a_child_that_came_later_goes_with_a_repeated_deletion() -> None:
-    """What is live below an object in the trash is taken along, and comes back with it."""
+    """A live child of a deleted object is deleted with it, and restored with it."""
     made = club(0)
     made.delete()
     Team.objects.create(club=made, team_id="late")
@@ -131,7 +131,7 @@ def test_a_child_that_came_later_goes_with_a_repeated_deletion() -> None:
 
 
 def test_the_trash_of_one_parent_is_not_that_of_another() -> None:
-    """Two clubs that are deleted one after the other come back one by one."""
+    """Two clubs that are deleted separately are restored separately."""
     first, second = club(1, club_id="c"), club(1, club_id="d")
     first.delete()
     second.delete()
@@ -143,7 +143,7 @@ def test_the_trash_of_one_parent_is_not_that_of_another() -> None:
 
 
 def test_restore_brings_back_exactly_what_was_taken(table: Table) -> None:
-    """The table is as it was before, and what was in the trash already stays there."""
+    """The table has its former contents, and objects that were in the trash before stay there."""
     made = club()
     Team.objects.get(pk="c~~a").delete()
     Player.objects.get(pk="c000").delete()
@@ -154,7 +154,7 @@ def test_restore_brings_back_exactly_what_was_taken(table: Table) -> None:
 
 
 def test_a_restore_of_a_live_object_writes_nothing(sent: list[SentRequest]) -> None:
-    """There is nothing to do, and nothing is counted."""
+    """The call does not find or count anything."""
     made = club()
     sent.clear()
     assert made.restore() == (0, {"catalog.Club": 0})
@@ -163,7 +163,7 @@ def test_a_restore_of_a_live_object_writes_nothing(sent: list[SentRequest]) -> N
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_value_that_was_taken_refuses_the_whole(table: Table, size: int) -> None:
-    """A unique value of one grandchild is named, and nothing is written, however many transactions it would take."""
+    """The error names a grandchild's taken unique value, and none of the needed transactions is sent."""
     made = club(size)
     made.delete()
     Player.objects.create(player_id="thief", team_id="x~~y", number="c007")
@@ -202,7 +202,7 @@ def test_a_child_whose_parent_is_gone_can_be_restored() -> None:
 
 
 def test_several_children_are_restored_in_one_block() -> None:
-    """Both ask for the same parent, which one transaction can check once."""
+    """Both children check the same parent, which a transaction can contain once."""
     club(0)
     teams = list(Team.objects.filter(club="c"))
     with transactions.atomic():
@@ -228,11 +228,11 @@ def test_a_block_takes_all_of_it_or_nothing(table: Table) -> None:
     assert live(table) == set()
 
 
-# for good
+# permanently
 
 
 def test_hard_delete_takes_the_children_too(table: Table) -> None:
-    """Live ones, those in the trash and those without one are deleted; nothing is left, claims included."""
+    """Live children, deleted ones and those without a trash are deleted with their claims."""
     made = club()
     Trophy.objects.create(club=made, year=1990)
     Player.objects.get(pk="c000").delete()
@@ -242,7 +242,7 @@ def test_hard_delete_takes_the_children_too(table: Table) -> None:
 
 
 def test_hard_delete_empties_the_trash_with_the_children(table: Table) -> None:
-    """What went to the trash with its parent goes for good with it."""
+    """Children in their parent's trash are permanently deleted with it."""
     made = club()
     made.delete()
     assert Club.deleted_objects.all().hard_delete()[0] == 5
@@ -250,7 +250,7 @@ def test_hard_delete_empties_the_trash_with_the_children(table: Table) -> None:
 
 
 def test_hard_delete_leaves_what_does_not_cascade() -> None:
-    """``cascade=False`` holds for good, too."""
+    """``cascade=False`` also applies to permanent deletion."""
     made = club(0)
     Guest.objects.create(club=made, guest_id="g")
     made.hard_delete()
@@ -259,7 +259,7 @@ def test_hard_delete_leaves_what_does_not_cascade() -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_purge_under_a_condition_takes_no_child_of_what_does_not_meet_it(table: Table, size: int) -> None:
-    """A club that was renamed in the meantime keeps its children, however many transactions it would have taken."""
+    """A club that another process has renamed keeps its children, even if several transactions would be needed."""
     club(size)
     count = len(live(table))
     renamed = []
@@ -279,7 +279,7 @@ def test_a_purge_under_a_condition_takes_no_child_of_what_does_not_meet_it(table
 
 @pytest.mark.parametrize("size", [3, 120])
 def test_counters_of_children_follow(table: Table, size: int) -> None:
-    """A parent that counts its children and goes along with them counts right, in one transaction or in several."""
+    """A parent that counts its deleted children has the right number, after one transaction or several."""
     made = Hive.objects.create(hive_id="h")
     bees = [Bee(hive=made, bee_id=f"{number:03}") for number in range(size)]
     Bee.objects.bulk_create(bees, in_transactions=True)
@@ -312,7 +312,7 @@ def test_the_asynchronous_twins_do_the_same(table: Table) -> None:
 
 
 def test_a_queryset_takes_the_children_along(table: Table) -> None:
-    """``delete()`` and ``restore()`` of a queryset do what those of each object do."""
+    """``delete()`` and ``restore()`` of a queryset include the same children as for each object."""
     club(1, club_id="c")
     club(1, club_id="d")
     counts = {"catalog.Club": 2, "catalog.Team": 4, "catalog.Player": 2}
@@ -324,7 +324,7 @@ def test_a_queryset_takes_the_children_along(table: Table) -> None:
 
 
 def test_a_queryset_restores_only_what_still_meets_it() -> None:
-    """The queryset's conditions hold of the item that is restored."""
+    """The queryset's conditions apply to the restored item."""
     made = club(0)
     made.delete()
     changed = []
@@ -342,7 +342,7 @@ def test_a_queryset_restores_only_what_still_meets_it() -> None:
 
 @contextmanager
 def heard(*signals: Any) -> Iterator[list[str]]:
-    """The objects that signals tell of."""
+    """Return the objects in the received signals."""
     told: list[str] = []
 
     def receive(sender: Any, instance: Any, **_: Any) -> None:
@@ -359,7 +359,7 @@ def heard(*signals: Any) -> Iterator[list[str]]:
 
 
 def test_every_object_has_its_signal() -> None:
-    """Children are told of as their parent is: into the trash parents first, out of it and for good children first."""
+    """The trash sends signals for parents first; restoration and permanent deletion for children first."""
     made = club(1)
     downwards = ["Club c", "Team c~~a", "Team c~~b", "Player c000"]
     with heard(post_soft_delete) as told:
@@ -374,7 +374,7 @@ def test_every_object_has_its_signal() -> None:
 
 
 def test_what_a_handler_leaves_to_the_commit_is_called() -> None:
-    """A handler of ``pre_delete`` that calls ``on_commit()`` is heard, once for each object, whatever is sent."""
+    """``on_commit()`` in a ``pre_delete`` handler runs once for each object, however many requests are sent."""
     made, called = club(), []
 
     def later(instance: Any, **kwargs: Any) -> None:
@@ -389,7 +389,7 @@ def test_what_a_handler_leaves_to_the_commit_is_called() -> None:
 
 
 def test_a_purge_that_is_begun_anew_is_announced_once() -> None:
-    """``pre_delete`` is sent once for each object, though another writer was faster."""
+    """``pre_delete`` is sent once for each object, even if the write is retried."""
     club(1)
     changed = []
 
@@ -405,7 +405,7 @@ def test_a_purge_that_is_begun_anew_is_announced_once() -> None:
 
 
 def test_another_writers_change_of_a_child_is_kept() -> None:
-    """A child that changes while its parent is deleted goes along as it is then."""
+    """A child that changes during its parent's deletion is deleted with its new values."""
     made = club(1)
     changed = []
 
@@ -423,7 +423,7 @@ def test_another_writers_change_of_a_child_is_kept() -> None:
 
 @pytest.mark.parametrize("copies", [1, 2])
 def test_cascade_is_composed_again_by_names_of_now(monkeypatch: pytest.MonkeyPatch, table: Table, copies: int) -> None:
-    """If a rename begins after its writes were composed, and before they are sent."""
+    """The cascade uses new names if a rename starts between composing and sending its writes."""
     artist = Artist.objects.create(artist_id="a", name="Ada")
     for number in range(copies):
         painting = Painting.objects.create(painting_id=str(number), artist=artist)

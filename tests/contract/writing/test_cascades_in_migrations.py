@@ -1,4 +1,4 @@
-"""A migration that begins or ends during a cascade: what is not sent yet is written with the present names and keys."""
+"""If a migration starts or ends during a cascade, remaining writes use the current names and keys."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.rollouts import begin_rollout
 pytestmark = pytest.mark.usefixtures("table")
 
 NOON = datetime.datetime(2025, 5, 1, 12, tzinfo=datetime.UTC)
-#: States of a migration: items are written without keys of indexes, or with a reference under two names.
+#: Migration states: items are written without index keys, or with a reference under two names.
 ROLLOUTS: dict[str, Any] = {
     "keys": (Player, Rollout(keys=())),
     "names": (Player, Rollout((Twin("number", "shirt", is_before=True),))),
@@ -47,7 +47,7 @@ def no_rollout() -> Iterator[None]:
 
 
 def prepared(operation: str, players: int) -> Any:
-    """Return a stored club, in the trash if it is to be restored."""
+    """Return a stored club, in the trash if the test restores it."""
     bindings.forget_states()
     found = club(players)
     if operation == "restore":
@@ -79,7 +79,7 @@ def stored_after(table: Table, operation: str, rollout: Any, monkeypatch: pytest
 @pytest.mark.parametrize("rollout", ROLLOUTS.values(), ids=ROLLOUTS)
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_cascade_is_composed_again(table: Table, monkeypatch: pytest.MonkeyPatch, operation: str, rollout: Any) -> None:
-    """If the state changes after the writes were composed and before they are sent."""
+    """The cascade is composed again if the state changes before its writes are sent."""
     with frozen_time(NOON):
         expected = stored_after(table, operation, rollout, monkeypatch, "before")
         assert stored_after(table, operation, rollout, monkeypatch, "between") == expected
@@ -110,7 +110,7 @@ def test_later_transactions_are_composed_again(table: Table, operation: str) -> 
 
 
 def test_cascade_asks_for_migration_between_transactions(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that was stopped after the first transaction learns from the table that a migration has ended."""
+    """If a process pauses after the first transaction, the table tells it that the migration has ended."""
     found = prepared("restore", 60)
     begin_rollout(Player, Rollout(keys=()))
     asked, sent = knowledge.binding_for, list[Mapping[str, Any]]()
@@ -142,7 +142,7 @@ def test_cascade_asks_for_migration_between_transactions(table: Table, monkeypat
 
 
 def test_move_is_made_again(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a rename begins after the new item was made and before it is sent."""
+    """The move is repeated if a rename starts between building and sending the new item."""
     aisle = Aisle.objects.create(aisle_id="a", name="north")
     volume = Volume.objects.create(aisle=aisle, number=1, title="one")
     made, changes = move_references.new_item, [lambda: begin_rollout(Volume, TITLE)]

@@ -1,4 +1,4 @@
-"""What the library computes in Python is what DynamoDB makes of the same change."""
+"""The app and DynamoDB compute the same result for a change."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ NUMBERS = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**12)
 
 
 def number(value: Any) -> dict[str, str]:
-    """A number as it is stored."""
+    """Return the stored representation of a number."""
     return {"N": format(Decimal(value).normalize(), "f")}
 
 
 def texts(kind: str) -> st.SearchStrategy[dict[str, Any]]:
-    """A list or a set of texts."""
+    """Return a list or a set of strings."""
     if kind == "L":
         return st.lists(TEXTS.map(lambda text: {"S": text}), max_size=3).map(lambda found: {"L": found})
     return st.sets(TEXTS, min_size=1).map(lambda found: {"SS": sorted(found)})
@@ -72,7 +72,7 @@ CHANGES = st.one_of(
 @settings(max_examples=examples(50, 300))
 @given(item=ITEMS, change=CHANGES)
 def test_python_and_dynamodb_make_the_same(table: Table, item: dict[str, Any], change: Change) -> None:
-    """The same places have what the change needs, and the same values come out."""
+    """The same elements are required, and the results are equal."""
     before = {**KEY, **item}
     table.send(compile_action(Put(before)))
     update = Update(("p", "s"), changes=(change,), condition=required_conditions([change]))
@@ -105,7 +105,7 @@ def test_sums_are_exact(one: str, other: str, expected: str) -> None:
 
 
 def test_removed_elements_are_those_that_were_meant() -> None:
-    """Two elements of one list are removed by the numbers that they had."""
+    """A change removes two elements of a list by their original indexes."""
     item = {"list": {"L": [{"S": "a"}, {"S": "b"}, {"S": "c"}]}}
     changes = [Change(Place("list", (place,)), "remove") for place in (0, 1)]
     assert evaluate(changes, item) == {"list": {"L": [{"S": "c"}]}}

@@ -77,7 +77,7 @@ def test_valid_writes_are_stored(article: Article) -> None:
 
 
 def test_missing_value_meets_constraint(article: Article) -> None:
-    """As NULL does in SQL."""
+    """A missing value meets a constraint, like NULL in SQL."""
     assert Article.objects.create(article_id="n", price=None).price is None
 
 

@@ -1,4 +1,4 @@
-"""References that are checked: whoever refers counts himself at the target, so that ``on_delete`` holds exactly."""
+"""Checked references are counted at their target, so that ``on_delete`` is exact."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def globe(table: Table) -> Theatre:
 
 @contextmanager
 def late_index(partition: str) -> Iterator[None]:
-    """An index does not show a partition: what is asked for it is asked for another one."""
+    """Let an index omit a partition: redirect queries for it to another partition."""
 
     def interceptor(operation: str, params: Mapping[str, Any]) -> None:
         if operation == "Query":
@@ -47,7 +47,7 @@ def late_index(partition: str) -> Iterator[None]:
 
 
 def counts(table: Table) -> dict[str, str]:
-    """What the theatre counts."""
+    """Return the counts of the theatre."""
     item = items(table)["THEATRE#globe", "#METADATA"]
     return {name: value["N"] for name, value in item.items() if name.startswith("refs:")}
 
@@ -64,7 +64,7 @@ def test_a_creation_is_one_transaction_that_the_target_counts(globe: Theatre, ta
 
 
 def test_it_costs_twice_the_units_and_those_of_the_other_item(globe: Theatre) -> None:
-    """As the engine counts: an item and its index's are two units, four in a transaction, and two for who counts."""
+    """An item and its index entry cost two units, four in a transaction, and the counting object costs two more."""
     Gallery.objects.create(gallery_id="g")
     with measure_requests() as unchecked:
         Tour.objects.create(tour_id="t", gallery_id="g")
@@ -118,7 +118,7 @@ def test_what_cascades_and_comes_meanwhile_goes_along(globe: Theatre, table: Tab
 
 @pytest.mark.parametrize("method", ["delete", "hard_delete"])
 def test_what_an_index_does_not_show_yet_is_known_by_its_number(globe: Theatre, table: Table, method: str) -> None:
-    """One that protects refuses, and one that would go along lets the deletion wait; nothing is left over."""
+    """The count reveals missing index entries: a protected deletion fails, and a cascade waits."""
     lease = Lease.objects.create(lease_id="b", theatre=globe)
     before = items(table)
     with late_index("LEASES#globe"), pytest.raises(ProtectedError, match=r"1 catalog\.Lease objects refer to it"):
@@ -195,7 +195,7 @@ def test_it_takes_an_on_delete() -> None:
 
 
 def test_what_is_put_over_keeps_its_counts(table: Table, tmp_path: Path) -> None:
-    """A plain model is no plain one where others refer to it by references that are checked."""
+    """A model that checked references point to is not a plain model, so an overwrite keeps its counts."""
     with history(tmp_path) as app:
         hall = app.model("Hall", name=models.UnicodeAttribute())
         to_hall = models.ReferenceAttribute("histories.Hall", on_delete=models.PROTECT, checked=True)

@@ -26,13 +26,13 @@ def server(table: Table) -> ChatServer:
 
 
 def count(name: str = "s") -> int:
-    """The counter as it is stored."""
+    """Return the stored counter."""
     found: int = ChatServer.objects.consistent().get(pk=name).channel_count
     return found
 
 
 def exact(table: Table) -> bool:
-    """Whether both counters of each server are the number of live items that are stored."""
+    """Return whether both counters of each server equal the number of stored live items."""
     items = table.send(Request("Scan"))["Items"]
     return all(
         int(server[name]["N"])
@@ -52,7 +52,7 @@ def exact(table: Table) -> bool:
 
 
 def test_children_are_counted_in_their_own_transactions(server: ChatServer) -> None:
-    """A creation adds one and a deletion takes one away; the object in memory shows it when it is read again."""
+    """A creation adds one and a deletion subtracts one; the object shows the new number after a refresh."""
     with assert_requests(["TransactWriteItems", "TransactWriteItems"]):
         first = ChatChannel.objects.create(server=server)
         ChatChannel.objects.create(server=server)
@@ -75,7 +75,7 @@ def test_other_changes_count_nothing(server: ChatServer) -> None:
 
 
 def test_a_child_that_changes_its_parent_is_counted_there(server: ChatServer) -> None:
-    """One transaction takes it from one and gives it to the other; no parent counts nowhere."""
+    """One transaction moves the count from the old parent to the new one; no parent means no count."""
     ChatServer.objects.create(server_id="t", name="Other")
     channel = ChatChannel.objects.create(server=server)
     channel.server_id = "t"
@@ -92,7 +92,7 @@ def test_a_child_that_changes_its_parent_is_counted_there(server: ChatServer) ->
 
 
 def test_two_writers_who_give_a_child_away_count_it_once(server: ChatServer, table: Table) -> None:
-    """The reference has to be as it was read, for the counter that loses the child to be the right one."""
+    """The write requires the loaded reference, so that the right counter loses the child."""
     for name in ("t", "u"):
         ChatServer.objects.create(server_id=name, name=name)
     channel = ChatChannel.objects.create(server=server)
@@ -132,7 +132,7 @@ def test_querysets_count(write: str, server: ChatServer, table: Table) -> None:
 
 
 def test_children_that_are_made_in_bulk_are_counted(server: ChatServer, table: Table) -> None:
-    """Each in its own transaction, in several threads; copies are filled there too."""
+    """Each object takes its own transaction, in several threads, which also fills copies."""
     ChatChannel.objects.bulk_create([ChatChannel(server=server) for _ in range(30)])
     users = [ChatUser(user_id=str(number), username=f"User {number}") for number in range(10)]
     ChatUser.objects.bulk_create(users)
@@ -173,7 +173,7 @@ def test_a_parent_that_goes_with_its_children_in_one_block(server: ChatServer, t
 
 
 def test_a_child_of_nobody_is_refused_by_name(server: ChatServer) -> None:
-    """A parent that is not stored cannot count; nothing is written."""
+    """A parent that is not stored cannot count a child, and the child is not written."""
     with pytest.raises(MissingReference) as raised:
         ChatChannel.objects.create(channel_id="c", server_id="nobody")
     assert "catalog.ChatChannel with pk 'c' is counted by an object that is not stored, pk='SERVER#nobody'" in str(
@@ -183,7 +183,7 @@ def test_a_child_of_nobody_is_refused_by_name(server: ChatServer) -> None:
 
 
 def test_a_child_whose_parent_is_gone_can_be_deleted_and_given_away(server: ChatServer, table: Table) -> None:
-    """The second transaction holds only if the parent is gone for sure."""
+    """The second transaction requires that the parent does not exist."""
     first, second = (ChatChannel.objects.create(server=server) for _ in range(2))
     other = ChatServer.objects.create(server_id="t", name="Other")
     server.delete()
@@ -196,7 +196,7 @@ def test_a_child_whose_parent_is_gone_can_be_deleted_and_given_away(server: Chat
 
 
 def test_block_refuses_child_of_missing_parent(server: ChatServer) -> None:
-    """The way out of the message works: without the block it is deleted."""
+    """The fix in the message works: the object can be deleted without the block."""
     channel = ChatChannel.objects.create(server=server)
     server.delete()
     with pytest.raises(MissingReference, match=r"outside the atomic\(\) block"), transactions.atomic():
@@ -206,7 +206,7 @@ def test_block_refuses_child_of_missing_parent(server: ChatServer) -> None:
 
 
 def test_a_counter_cannot_be_set(server: ChatServer) -> None:
-    """Neither by hand, nor through a queryset."""
+    """You cannot set a counter on the object or through a queryset."""
     attempts: list[Callable[[], Any]] = [
         lambda: setattr(server, "channel_count", 7),
         lambda: ChatServer(name="x", channel_count=7),
@@ -221,7 +221,7 @@ def test_a_counter_cannot_be_set(server: ChatServer) -> None:
 
 
 def test_a_counter_is_asked_for_as_a_number(server: ChatServer) -> None:
-    """It can be compared with as any number."""
+    """You can compare a counter like any number."""
     ChatChannel.objects.create(server=server)
     assert ChatServer.objects.filter(pk="s", channel_count__gte=1).exists()
     assert not ChatServer.objects.filter(pk="s", channel_count=0).exists()
@@ -263,7 +263,7 @@ def test_fifty_writers_at_once_are_counted_exactly(server: ChatServer, table: Ta
 
 
 def test_fixtures_count_whichever_comes_first(server: ChatServer, table: Table) -> None:
-    """A child without its parent is loaded uncounted, and the parent counts what is there."""
+    """A child without its parent is loaded uncounted, and the parent counts its stored children."""
     channels = [ChatChannel.objects.create(server=server) for _ in range(2)]
     data = serializers.serialize("json", [*channels, server])
     assert "channel_count" not in data
@@ -277,7 +277,7 @@ def test_fixtures_count_whichever_comes_first(server: ChatServer, table: Table) 
 
 
 def test_a_child_is_not_restored_into_a_parent_that_is_in_the_trash() -> None:
-    """That the parent counts it is no reason not to look where the parent is, nor whether it is there."""
+    """The parent's count does not replace the check that the parent exists and is live."""
     aisle = Aisle.objects.create(aisle_id="a", name="north")
     volume = Volume.objects.create(aisle=aisle, number=1, title="one")
     aisle.delete()

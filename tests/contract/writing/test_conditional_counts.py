@@ -1,4 +1,4 @@
-"""``CounterAttribute(condition=...)``: exact after every way to write what the condition asks of."""
+"""``CounterAttribute(condition=...)`` is exact after every way to write an attribute of the condition."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def venture(table: Table) -> Any:
 
 
 def counts(pk: str = "v") -> tuple[int, int, int]:
-    """All chores, the open ones, the urgent ones, as they are counted."""
+    """Return the counts of all, open and urgent chores."""
     found = Venture.objects.consistent().get(pk=pk)
     return found.chore_count, found.open_count, found.urgent_count
 

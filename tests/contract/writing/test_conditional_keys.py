@@ -47,7 +47,7 @@ def test_only_what_meets_the_condition_is_in_the_index(table: Table) -> None:
 
 @own_names
 def test_a_query_that_asks_for_the_condition_is_one_query_without_a_filter(table: Table) -> None:
-    """What every item of the index meets need not be compared."""
+    """Every item of the index meets the condition, so the query does not need a filter."""
     for pk, rank in (("a", 2), ("b", 1), ("c", 3)):
         Dispatch.objects.create(dispatch_id=pk, rank=rank)
     Dispatch.objects.create(dispatch_id="d", status="done")
@@ -164,7 +164,7 @@ def test_a_change_that_decides_nothing_is_one_update(table: Table) -> None:
 def test_two_who_each_change_one_of_two_do_not_leave_the_index_wrong(
     table: Table, obj: Any, one: dict[str, Any], other: dict[str, Any]
 ) -> None:
-    """Neither sees by itself what becomes of the item: the second is refused, and ``update()`` reads again."""
+    """Neither process sees the result alone: the second write fails, and ``update()`` reads again."""
     before = {name: getattr(obj, name) for name in (*one, *other)}
     found = type(obj).objects.filter(pk="a")
     obj.save()
@@ -182,7 +182,7 @@ def test_two_who_each_change_one_of_two_do_not_leave_the_index_wrong(
 
 
 def test_two_who_each_give_one_of_two_missing_parts_do_not_leave_an_item_out(table: Table) -> None:
-    """Of a key without a condition: each would find the other part missing."""
+    """Each process sees the other part of an unconditional key as missing."""
     with forgotten():
         attributes = {name: models.UnicodeAttribute(null=True) for name in ("street", "town")}
         keys = {"by_town": models.IndexKey("gs1", "TOWN#{town}", "{street}")}
@@ -224,7 +224,7 @@ WRITES = st.tuples(
 
 
 def write(how: str, pk: str, values: dict[str, Any], stale: dict[str, Any]) -> None:
-    """One write, by one of the ways that there are; one by an object that is older than the item may be refused."""
+    """Send one write in a random way; a write with an outdated object may fail."""
     live = Dispatch.objects.filter(pk=pk)
     obj = stale[pk] if how == "stale" else live.first()
     if how == "update":
@@ -251,7 +251,7 @@ def write(how: str, pk: str, values: dict[str, Any], stale: dict[str, Any]) -> N
 @settings(max_examples=examples(15, 200))
 @given(st.lists(WRITES, min_size=1, max_size=8))
 def test_the_index_holds_what_meets_the_condition_after_any_writes(table: Table, writes: list[Any]) -> None:
-    """Also by objects that were read before others wrote."""
+    """The index is right after any writes, including those with outdated objects."""
     table_ready()
     stale = {pk: Dispatch.objects.create(dispatch_id=pk, rank=4) for pk in ("a", "b")}
     for how, pk, values in writes:
@@ -269,7 +269,7 @@ def test_explain_shows_the_condition(table: Table) -> None:
 
 
 def test_a_wrong_place_is_found_and_repaired(table: Table) -> None:
-    """An item that left the condition behind the app's back, and one that came to meet it."""
+    """The check finds and repairs an item that should have left the index, and one that should be in it."""
     Dispatch.objects.create(dispatch_id="a")
     Dispatch.objects.create(dispatch_id="b", status="done")
     for pk, status in (("a", "done"), ("b", "open")):
@@ -331,7 +331,7 @@ def test_a_condition_that_cannot_work_is_an_error_of_the_checks(condition: Q, wh
 
 
 def test_children_cannot_be_listed_by_it(table: Table) -> None:
-    """It would leave some out."""
+    """The index would omit some children."""
     with forgotten():
         keys = {"by": models.IndexKey("gs1", "OF#{owner_id}", "{part_id}", condition=Q(part_id__gt="a"))}
         owner = declare(

@@ -1,4 +1,4 @@
-"""Conditions that a caller gives along with a write: held to by DynamoDB, reported with the object as it is."""
+"""A caller's conditions on a write: DynamoDB checks them, and the error contains the stored object."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("table")
 
 @pytest.fixture
 def stock() -> Stock:
-    """A stored object, which another writer has changed since it was read."""
+    """Return a stored object that another process has changed since the read."""
     made = Stock.objects.create(code="s", qty=5, note="a", data={"a": {"b": [1]}})
     Stock.objects.filter(code="s").update(qty=3)
     return made
@@ -81,7 +81,7 @@ IDS = ["save", "sum", "key", "update_fields", "delete", "hard_delete"]
 def test_a_condition_that_does_not_hold_is_told_with_the_stored_object(
     stock: Stock, table: Table, write: Callable[[Stock, Any], Any], condition: Any
 ) -> None:
-    """One request; the error has the object as it is stored, and nothing is written."""
+    """One request fails, its error contains the stored object, and the table does not change."""
     before = stored(table)
     operation = "DeleteItem" if write in WRITES[-2:] else "UpdateItem"
     with assert_requests([operation]), pytest.raises(ConditionNotMet) as raised:
@@ -101,7 +101,7 @@ def test_a_condition_that_does_not_hold_is_told_with_the_stored_object(
 def test_a_condition_that_holds_lets_the_write_through(
     stock: Stock, table: Table, write: Callable[[Stock, Any], Any], condition: Any
 ) -> None:
-    """One request, whether the object was changed since it was read or not."""
+    """One request succeeds, whether or not the object has changed since the read."""
     operation = "DeleteItem" if write in WRITES[-2:] else "UpdateItem"
     before = stored(table)
     with assert_requests([operation]):
@@ -110,7 +110,7 @@ def test_a_condition_that_holds_lets_the_write_through(
 
 
 def test_a_condition_without_a_change_is_checked(stock: Stock, table: Table) -> None:
-    """A save that has nothing to write still says whether the condition holds."""
+    """A save without changes still checks the condition."""
     before = stored(table)
     with assert_requests(["TransactWriteItems"]):
         stock.save(condition=Q(qty=3))
@@ -123,7 +123,7 @@ def test_a_condition_without_a_change_is_checked(stock: Stock, table: Table) -> 
 
 
 def test_what_is_gone_is_not_as_it_was_read(stock: Stock) -> None:
-    """A save is told so; a deletion has nothing to do."""
+    """A save of a deleted object raises an error; a deletion does not send a request."""
     Stock.objects.get(code="s").delete()
     with pytest.raises(StaleObject, match="was deleted since it was read"):
         rename(stock, Q(qty=3))
@@ -140,14 +140,14 @@ def test_a_new_object_takes_no_condition() -> None:
 
 @pytest.mark.parametrize("condition", [{"qty": 1}, True, "qty = 1"])
 def test_what_is_no_condition_is_refused(stock: Stock, condition: Any) -> None:
-    """The error says what one is; nothing is sent."""
+    """The error describes a valid condition, and no request is sent."""
     for write in WRITES:
         with assert_requests(0), pytest.raises(InvalidValue, match=r"is a Q, as in Q\(qty__gte=1\)"):
             write(stock, condition)
 
 
 def test_our_own_conditions_are_told_apart() -> None:
-    """Where the caller's holds and the object is outdated for its keys, that is ``StaleObject``."""
+    """If the caller's condition holds but the keys are outdated, the error is ``StaleObject``."""
     Stock.objects.create(code="s", rank=1, serial=1)
     mine, theirs = Stock.objects.get(code="s"), Stock.objects.get(code="s")
     theirs.serial = 2
@@ -164,7 +164,7 @@ def test_our_own_conditions_are_told_apart() -> None:
 
 
 def test_soft_delete_under_a_condition(table: Table) -> None:
-    """The trash is entered only by what meets it, also where claims are freed in the same transaction."""
+    """Only objects that meet the condition go to the trash, even if the transaction also releases claims."""
     book = Product.objects.create(data={"price": 1})
     with assert_requests(["UpdateItem"]), pytest.raises(ConditionNotMet) as raised:
         book.delete(condition=Q(data__price=2))
@@ -186,7 +186,7 @@ def test_soft_delete_under_a_condition(table: Table) -> None:
 
 
 def test_a_condition_in_a_block_is_held_to_at_its_end(stock: Stock, table: Table) -> None:
-    """None of the block is written, and the error is that write's."""
+    """A failed condition raises the write's error, and the block is not written."""
     before = stored(table)
     with pytest.raises(ConditionNotMet) as raised, transactions.atomic():
         Stock.objects.create(code="t")
@@ -243,12 +243,12 @@ def test_an_overridden_save_hands_it_on() -> None:
 
 @pytest.mark.parametrize("save", [{"force_update": True}, {}])
 def test_force_update_with_a_condition(stock: Stock, save: Mapping[str, Any]) -> None:
-    """All keys are written again under the condition."""
+    """The condition also applies if all keys are written again."""
     with pytest.raises(ConditionNotMet):
         stock.save(condition=Q(qty=4), **save)
 
 
 def test_models_without_the_attribute_say_so(stock: Stock) -> None:
-    """A name that is wrong is reported before anything is sent."""
+    """A wrong name raises an error before any request is sent."""
     with assert_requests(0), pytest.raises(UnknownField, match="nothing"):
         rename(stock, Q(nothing=1))

@@ -1,4 +1,4 @@
-"""Copies of other objects' attributes on the real engine: filled, followed, and never left behind unreported."""
+"""Copies of other objects' attributes on the real engine: filled, updated, and never left outdated silently."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.usefixtures("table")
 MANY = examples(34, 220)
 assert 2 < MANY / (ROOM - 1) < 3
 
-#: What a rename of a user sends before and after its write: memberships live and deleted, invitations, profiles.
+#: The requests of a user's rename before and after its write: live and deleted memberships, invitations, profiles.
 LOOKS = ["Query"] * 4
 LOOKS_AGAIN = ["Query"] * 3
 
@@ -74,7 +74,7 @@ def items(table: Table) -> dict[str, dict[str, Any]]:
 
 
 def copied(table: Table) -> set[str]:
-    """The names that are stored as copies."""
+    """Return the stored copies of the name."""
     types = ("ChatMembership", "ChatProfile")
     return {item["username"]["S"] for item in items(table).values() if item["itemType"]["S"] in types}
 
@@ -83,7 +83,7 @@ def copied(table: Table) -> set[str]:
 
 
 def test_a_copy_is_filled_on_creation(john: ChatUser) -> None:
-    """The source is read by one GetItem, and checked in the transaction."""
+    """One GetItem reads the source, and the transaction checks it."""
     server = ChatServer.objects.create(server_id="s", name="Gaming")
     with assert_requests(["GetItem", "TransactWriteItems"]) as sent:
         membership = ChatMembership.objects.create(server=server, user=john)
@@ -93,7 +93,7 @@ def test_a_copy_is_filled_on_creation(john: ChatUser) -> None:
 
 
 def test_two_copies_of_one_source_take_one_reading_and_one_check(john: ChatUser) -> None:
-    """Both values are checked at once."""
+    """One check covers both values."""
     with assert_requests(["GetItem", "TransactWriteItems"]) as sent:
         profile = ChatProfile.objects.create(user=john, kind="k")
     assert len(sent[1].params["TransactItems"]) == 2
@@ -110,7 +110,7 @@ def test_a_source_that_is_not_stored_is_refused_by_name() -> None:
 
 
 def test_a_copy_cannot_be_set(john: ChatUser) -> None:
-    """Neither in the constructor, nor later, nor through a queryset, nor by name in update_fields."""
+    """The constructor, assignments, querysets and ``update_fields`` reject a copy."""
     profile = ChatProfile.objects.create(user=john, kind="k")
     attempts: list[Callable[[], Any]] = [
         lambda: ChatProfile(user=john, kind="x", username="Else"),
@@ -141,7 +141,7 @@ def test_a_new_reference_brings_its_own_copy(table: Table) -> None:
 
 
 def test_a_source_that_changes_between_reading_and_writing_is_read_again(john: ChatUser, table: Table) -> None:
-    """The check fails, and the creation is begun again: a copy is never stale at birth."""
+    """The check fails and the creation is retried, so a new copy is never outdated."""
     with (
         changed_before("TransactWriteItems", lambda: rename_behind_backs(table, "Jack")),
         assert_requests(["GetItem", "UpdateItem", "TransactWriteItems", "GetItem", "TransactWriteItems"]),
@@ -188,7 +188,7 @@ def changed_before(operation: str, change: Callable[[], Any], times: int = 1) ->
 
 
 def test_a_rename_takes_its_copies_along(john: ChatUser, table: Table) -> None:
-    """One transaction with the user and each copy, between the Queries that find them; the keys follow too."""
+    """Queries find the copies, and one transaction writes the user, the copies and their keys."""
     join(john, "a", "b")
     john.username = "Jack"
     with assert_requests([*LOOKS, "TransactWriteItems", *LOOKS_AGAIN]) as sent:
@@ -200,7 +200,7 @@ def test_a_rename_takes_its_copies_along(john: ChatUser, table: Table) -> None:
 
 
 def test_what_is_not_copied_is_written_alone(john: ChatUser) -> None:
-    """Neither saving without a change, nor another attribute's, looks for copies; a server's name is copied nowhere."""
+    """A save without changes or of another attribute does not look for copies; a server's name has none."""
     (membership,) = join(john, "a")
     server = ChatServer.objects.get(pk="a")
     server.name = "Else"
@@ -236,7 +236,7 @@ def test_every_way_to_write_takes_the_copies_along(rename: Callable[[], Any], jo
 
 
 def loaded(**values: Any) -> ChatUser:
-    """The user as it is stored, with something set."""
+    """Return the stored user with changed attributes."""
     user = ChatUser.objects.get(pk="1")
     for name, value in values.items():
         setattr(user, name, value)
@@ -244,7 +244,7 @@ def loaded(**values: Any) -> ChatUser:
 
 
 def test_deleted_holders_follow_too(john: ChatUser, table: Table) -> None:
-    """What comes out of the trash has the name of today."""
+    """A restored object has the current name."""
     _, gone = join(john, "a", "b")
     gone.delete()
     john.username = "Jack"
@@ -257,7 +257,7 @@ def test_deleted_holders_follow_too(john: ChatUser, table: Table) -> None:
 
 
 def test_a_removed_value_removes_its_copies(john: ChatUser, table: Table) -> None:
-    """``None`` is copied as what it is: nothing."""
+    """``None`` is copied too, and removes the copy."""
     ChatProfile.objects.create(user=john, kind="k")
     john.mood = None
     john.save()
@@ -274,7 +274,7 @@ def test_a_rename_within_a_block_is_one_transaction(john: ChatUser, table: Table
 
 
 def test_a_holder_and_its_source_in_one_block(table: Table) -> None:
-    """The copy is that of the pending source, without a request for it; a rename after it is refused."""
+    """The copy uses the pending source without a request; a later rename in the block raises an error."""
     with assert_requests(["TransactWriteItems"]), transactions.atomic():
         user = ChatUser.objects.create(user_id="9", username="Nine")
         ChatProfile.objects.create(user=user, kind="k")
@@ -286,7 +286,7 @@ def test_a_holder_and_its_source_in_one_block(table: Table) -> None:
 
 
 def test_a_stale_source_does_not_overwrite_anothers_rename(john: ChatUser, table: Table) -> None:
-    """Of two renames of one reading the second is refused, so that copies and source cannot cross."""
+    """The second of two renames with the same loaded source fails, so copies and source agree."""
     ChatProfile.objects.create(user=john, kind="k")
     late = loaded()
     john.username = "Jack"
@@ -298,7 +298,7 @@ def test_a_stale_source_does_not_overwrite_anothers_rename(john: ChatUser, table
 
 
 def test_a_holder_that_is_made_during_a_rename_is_found_behind_it(john: ChatUser, table: Table) -> None:
-    """It was created with the old name after the copies were looked for; the table is asked again."""
+    """The holder was created with the old name after the search for copies; a second search finds it."""
     ChatProfile.objects.create(user=john, kind="k")
     john.username = "Jack"
     with changed_before("TransactWriteItems", lambda: ChatProfile.objects.create(user_id="1", kind="late")):
@@ -307,7 +307,7 @@ def test_a_holder_that_is_made_during_a_rename_is_found_behind_it(john: ChatUser
 
 
 def test_a_holder_that_changes_during_a_rename_is_read_again(john: ChatUser, table: Table) -> None:
-    """The rename is begun again with the membership as it is now."""
+    """The rename is retried with the current membership."""
     (membership,) = join(john, "a")
     john.username = "Jack"
     with changed_before("TransactWriteItems", membership.delete):
@@ -319,7 +319,7 @@ def test_a_holder_that_changes_during_a_rename_is_read_again(john: ChatUser, tab
 def test_holders_that_are_changed_all_the_time_follow_in_the_end(
     john: ChatUser, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One of the copies that do not fit into the transaction is changed eleven times as it is to be written."""
+    """One of the copies outside the transaction changes eleven times before its write."""
     monkeypatch.setattr("dynamo_single.table.table.LONGEST_AMONG_WRITERS", 0.0)
     profiles(john, 120)
     john.username = "Jack"
@@ -336,7 +336,7 @@ def test_holders_that_are_changed_all_the_time_follow_in_the_end(
 
 
 def test_many_copies_follow_in_batches(john: ChatUser, table: Table) -> None:
-    """The source is written with a mark, then transactions of up to 99 copies with a check of it, then without."""
+    """The source gets a marker, transactions of up to 99 copies check it, and the last write removes it."""
     profiles(john, 250)
     john.username = "Jack"
     looks = ["Query"] * 3  # the profiles are too many already
@@ -367,7 +367,7 @@ class Crash(Exception):
 
 @contextmanager
 def crash_at(number: int, *, sent: bool) -> Iterator[list[int]]:
-    """Die at a request: before it is sent, or when it was carried out and not answered."""
+    """Stop at a request, before it is sent or after it was executed without a response."""
     seen = [0]
 
     def interceptor(operation: str, params: Mapping[str, Any]) -> None:
@@ -385,7 +385,7 @@ def crash_at(number: int, *, sent: bool) -> Iterator[list[int]]:
 def test_a_crash_is_completed_by_saving_again(
     number_of_copies: int, john: ChatUser, table: Table, monkeypatch: pytest.MonkeyPatch, *, sent: bool
 ) -> None:
-    """Wherever the process dies, another one that renames in the same way leaves every copy right, and no mark."""
+    """After a stop at any request, the same rename by another process corrects every copy and removes the marker."""
     lower_limits(monkeypatch)
     profiles(john, number_of_copies)
     name = 0
@@ -408,7 +408,7 @@ def test_a_crash_is_completed_by_saving_again(
 
 
 def test_a_failure_while_copies_follow_says_that_the_source_is_saved(john: ChatUser, table: Table) -> None:
-    """The error tells what is done and how to go on; the object knows its mark."""
+    """The error names the completed steps and the next one, and the object knows its marker."""
     profiles(john, 120)
     john.username = "Jack"
     with refused_transactions(), pytest.raises(CopiesDue) as raised:
@@ -423,7 +423,7 @@ def test_a_failure_while_copies_follow_says_that_the_source_is_saved(john: ChatU
 
 @contextmanager
 def refused_transactions() -> Iterator[None]:
-    """DynamoDB refuses transactions for good."""
+    """Make DynamoDB reject all transactions."""
 
     def interceptor(operation: str, params: Mapping[str, Any]) -> None:
         if operation == "TransactWriteItems":
@@ -445,7 +445,7 @@ def test_a_second_rename_takes_over_from_one_that_is_under_way(john: ChatUser, t
 
 
 def test_renames_race_with_new_holders(john: ChatUser, table: Table) -> None:
-    """Several threads rename one user and give it profiles: in the end every copy has the one name."""
+    """Several threads rename a user and create profiles for it: in the end, every copy has the same name."""
     profiles(john, 20)
     failures: list[BaseException] = []
 
@@ -476,7 +476,7 @@ def test_renames_race_with_new_holders(john: ChatUser, table: Table) -> None:
 
 
 def test_fixtures_leave_copies_out_and_loading_fills_them(john: ChatUser, table: Table) -> None:
-    """Whichever of source and holder is loaded first."""
+    """The order of source and holder does not matter."""
     profile = ChatProfile.objects.create(user=john, kind="k")
     data = serializers.serialize("json", [profile, john])
     assert data.count("John") == 1
@@ -490,7 +490,7 @@ def test_fixtures_leave_copies_out_and_loading_fills_them(john: ChatUser, table:
 
 
 def test_a_copy_is_asked_for_as_its_source(john: ChatUser) -> None:
-    """Lookups are the source's; where a key has the copy, it is read by it."""
+    """A copy supports the lookups of its source, and uses a key that contains it."""
     join(john, "a")
     with assert_requests(["Query"]) as sent:
         found = ChatMembership.objects.filter(server="a", username__startswith="Jo").values_list("username", flat=True)

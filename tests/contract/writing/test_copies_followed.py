@@ -1,4 +1,4 @@
-"""What follows from a copy follows when its source changes: counters, unique values, in every form of that write."""
+"""Counters and unique values that depend on a copy are updated in every way to write its source."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def team() -> Iterator[Any]:
 
 
 def fill(team: Any, numbers: list[int | None]) -> Any:
-    """Give the team a player for each number; the team as it is stored then."""
+    """Give the team a player for each number, and return the stored team."""
     team.players.model.objects.bulk_create(
         [team.players.model(squad=team, runner_id=f"{place:04}", number=n) for place, n in enumerate(numbers)]
     )
@@ -103,7 +103,7 @@ def test_it_follows_where_many_transactions_are_taken(team: Any) -> None:
 def test_a_value_that_is_taken_refuses_the_change_of_the_source(
     change: Callable[[Any], None], team: Any, table: Table
 ) -> None:
-    """The error names the value, and not that an object was changed."""
+    """The error names the value instead of a changed object."""
     other = type(team).objects.create(squad_id="o", state="closed")
     fill(other, [7])
     team = fill(team, [7])
@@ -124,7 +124,7 @@ def test_two_holders_cannot_come_to_one_value_together(change: Callable[[Any], N
 
 @pytest.mark.parametrize("places", [(0, 1), (0, MANY - 1)], ids=["one batch", "two batches"])
 def test_copies_that_follow_in_batches_say_which_value_is_taken(places: tuple[int, int], team: Any) -> None:
-    """The source is changed by then: the copies are due until one of the two has another number."""
+    """The source is already changed, so the copies stay due until one of the two objects gets another number."""
     team = fill(team, [7 if place in places else None for place in range(MANY)])
     with pytest.raises(
         CopiesDue,

@@ -1,4 +1,4 @@
-"""Adding to a number of an object: one request, and no addition is lost."""
+"""An addition to a number takes one request, and no addition is lost."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def failures(number: int, scope: str = "a", **changes: Any) -> LoginFailures:
 
 
 def operations(sent: Sent) -> list[str]:
-    """What was sent."""
+    """Return the operations sent."""
     return [request.operation for request in sent]
 
 
 def test_the_first_addition_makes_the_item(sent: Sent) -> None:
-    """One UpdateItem stores the object where there is none, and adds where there is one."""
+    """One UpdateItem creates a missing object, or adds to an existing one."""
     first = counters.add(failures(2), "failures")
     assert first.failures == 2
     second = counters.add(failures(3), "failures")
@@ -45,7 +45,7 @@ def test_the_first_addition_makes_the_item(sent: Sent) -> None:
 
 
 def test_numbers_of_every_kind(table: Table) -> None:
-    """Integers, floating and decimal numbers are added to, several at once; other values are set."""
+    """One call adds to several integers, floats and decimals, and sets other values."""
     counters.add(Sample(sample_id="1", integer=1, number=0.5, decimal=Decimal("1.10"), text="x"), "integer", "decimal")
     found = counters.add(
         Sample(sample_id="1", integer=-3, number=2.5, decimal=Decimal("0.05"), text="y"), "integer", "decimal"
@@ -65,7 +65,7 @@ def test_nothing_is_lost(table: Table) -> None:
 
 
 def test_an_expired_number_begins_anew(sent: Sent) -> None:
-    """What has expired counts as none, although DynamoDB has it still: a second request puts the new one there."""
+    """An expired item counts as missing even before DynamoDB removes it: a second request replaces it."""
     counters.add(failures(7, expires=timezone.now() - timedelta(minutes=1)), "failures")
     sent.clear()
     assert counters.add(failures(1), "failures").failures == 1
@@ -74,7 +74,7 @@ def test_an_expired_number_begins_anew(sent: Sent) -> None:
 
 
 def test_an_expired_number_that_another_began_anew(sent: Sent) -> None:
-    """Between the two requests somebody else was faster: the addition goes to the other's number."""
+    """If another process replaces the expired number between the two requests, the addition uses the new number."""
     counters.add(failures(7, expires=timezone.now() - timedelta(minutes=1)), "failures")
     begun: list[bool] = []
 
@@ -88,7 +88,7 @@ def test_an_expired_number_that_another_began_anew(sent: Sent) -> None:
 
 
 def test_of_many_who_saw_one_number_one_gets_through(sent: Sent) -> None:
-    """With ``seen`` the number has to be what was read."""
+    """``seen`` requires the number that was read."""
     seen = counters.add(failures(5), "failures")
     sent.clear()
     assert counters.add(failures(1), "failures", seen=seen).failures == 6
@@ -118,20 +118,20 @@ def test_of_many_who_saw_one_number_one_gets_through(sent: Sent) -> None:
 def test_what_cannot_be_added_to(
     sent: Sent, obj: Any, names: tuple[str, ...], error: type[Exception], said: str
 ) -> None:
-    """Keys, unique values and what is no number are refused before anything is sent."""
+    """Keys, unique values and non-numeric attributes raise an error before any request is sent."""
     with pytest.raises(error, match=said):
         counters.add(obj, *names)
     assert sent == []
 
 
 def test_a_table_that_does_not_answer_is_an_error(table: Table) -> None:
-    """An addition that was not made is never passed over."""
+    """A failed addition always raises an error."""
     with testing.refuse("ProvisionedThroughputExceededException"), pytest.raises(exceptions.Throttled):
         counters.add(failures(1), "failures")
 
 
 def test_a_bound_is_kept_by_many_at_once(table: Table) -> None:
-    """As many get through as there is room for, and what is refused is not written."""
+    """Additions succeed until the limit, and rejected ones are not written."""
     results: list[str] = []
 
     def count() -> None:
@@ -152,7 +152,7 @@ def test_a_bound_is_kept_by_many_at_once(table: Table) -> None:
 
 
 def test_what_a_bound_refuses(sent: Sent) -> None:
-    """The error has what is stored; a sum that could never fit sends nothing."""
+    """The error contains the stored values; a sum that can never fit does not send a request."""
     counters.add(failures(3), "failures", at_most=4)
     with pytest.raises(exceptions.ConditionNotMet, match="would count past 4") as refused:
         counters.add(failures(2), "failures", at_most=4)

@@ -1,4 +1,4 @@
-"""Who made an object: the user of the request or of the context, on every creation path and never from a value."""
+"""The author of an object is the user of the request or the context, on every way to create it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("table")
 
 @pytest.fixture
 def user(table: Table) -> Any:
-    """Somebody."""
+    """Return a user."""
     return get_user_model()._default_manager.create_user("mike", "mike@example.com", "secret")
 
 
@@ -38,7 +38,7 @@ def say(text: str = "Hi") -> ChatMessage:
 
 
 def authors() -> dict[str, Any]:
-    """Who made which message, as it is stored."""
+    """Return the stored author of each message."""
     return {message.text: message.created_by_id for message in ChatMessage.objects.filter(chat_id="1")}
 
 
@@ -46,7 +46,7 @@ def authors() -> dict[str, Any]:
 
 
 def test_the_context_says_who_it_is(user: Any) -> None:
-    """An object or its ``pk``; nobody outside of the block, and the user is not read."""
+    """The block accepts an object or its ``pk`` and does not read the user; outside, there is no author."""
     with assert_requests(["PutItem"]), acting_as(user):
         message = say("object")
     with acting_as(user.pk):
@@ -68,7 +68,7 @@ def test_it_is_stored_as_created_by(user: Any, table: Table) -> None:
 
 
 def test_a_function_can_be_decorated(user: Any) -> None:
-    """As a management command's."""
+    """The decorator works for functions such as management commands."""
     acting_as(user.pk)(say)()
     assert authors() == {"Hi": user.pk}
 
@@ -86,7 +86,7 @@ def test_a_function_can_be_decorated(user: Any) -> None:
     ],
 )
 def test_every_creation_has_its_author(create: Callable[[], Any], user: Any) -> None:
-    """However an object is made."""
+    """Every way to create an object sets its author."""
     with acting_as(user):
         create()
     assert authors() == {"Hi": user.pk}
@@ -99,7 +99,7 @@ def in_a_block() -> None:
 
 
 def test_it_never_changes(user: Any) -> None:
-    """Another user's change leaves it; setting it is refused, also through a queryset."""
+    """Another user's change keeps the author, and a new value raises an error, also through a queryset."""
     with acting_as(user):
         message = say()
     with acting_as("another"):
@@ -115,7 +115,7 @@ def test_it_never_changes(user: Any) -> None:
 
 
 def test_a_value_is_refused_on_creation(user: Any) -> None:
-    """Whoever gives another author than the one of the context gets an error, not that author."""
+    """An author other than the context's raises an error."""
     with acting_as(user), pytest.raises(NotSupported, match="it is the user that makes the object"):
         ChatMessage.objects.create(chat_id="1", text="Hi", created_by_id="another")
     with pytest.raises(NotSupported):
@@ -127,7 +127,7 @@ def test_a_value_is_refused_on_creation(user: Any) -> None:
 
 
 def test_forms_do_not_have_it() -> None:
-    """It is in no form, whatever is sent."""
+    """Forms do not contain the attribute, whatever a request submits."""
     form = modelform_factory(ChatMessage, fields="__all__")
     assert "created_by" not in form.base_fields
 
@@ -177,7 +177,7 @@ def read(request: HttpRequest) -> HttpResponse:
 
 
 def stream(request: HttpRequest) -> StreamingHttpResponse:
-    """Makes a message while the response is read."""
+    """Create a message while the response is read."""
 
     def content() -> Iterator[str]:
         say("streamed")
@@ -187,7 +187,7 @@ def stream(request: HttpRequest) -> StreamingHttpResponse:
 
 
 async def astream(request: HttpRequest) -> StreamingHttpResponse:
-    """The same, asynchronously."""
+    """Create a message while the response is read asynchronously."""
 
     async def content() -> AsyncIterator[str]:
         await ChatMessage.objects.acreate(chat_id="1", text="astreamed")
@@ -214,7 +214,7 @@ def site() -> Iterator[None]:
 
 @pytest.mark.usefixtures("site")
 def test_the_requests_user_is_the_author(user: Any) -> None:
-    """Somebody who is logged in, and nobody for an anonymous request."""
+    """The author is the logged-in user; an anonymous request has none."""
     client = Client()
     client.get("/write?text=anonymous")
     client.force_login(user)
@@ -224,7 +224,7 @@ def test_the_requests_user_is_the_author(user: Any) -> None:
 
 @pytest.mark.usefixtures("site")
 def test_a_request_that_makes_nothing_does_not_read_the_user(user: Any) -> None:
-    """Neither session nor user."""
+    """The request reads neither the session nor the user."""
     client = Client()
     client.force_login(user)
     with assert_requests(0):
@@ -235,7 +235,7 @@ def test_a_request_that_makes_nothing_does_not_read_the_user(user: Any) -> None:
 
 @pytest.mark.usefixtures("site")
 def test_a_streamed_response_is_its_users_too(user: Any) -> None:
-    """What is made while it is read."""
+    """Objects created while a response is streamed have the user as their author."""
     client = Client()
     client.force_login(user)
     assert b"".join(client.get("/stream")) == b"done"
@@ -244,7 +244,7 @@ def test_a_streamed_response_is_its_users_too(user: Any) -> None:
 
 @pytest.mark.usefixtures("site")
 def test_asynchronous_views_have_their_user(user: Any) -> None:
-    """In the event loop, and while a response is read there."""
+    """This applies in the event loop, and while a response is streamed there."""
     client = AsyncClient()
     client.force_login(user)
 
@@ -273,7 +273,7 @@ def test_two_requests_at_once_do_not_mix(user: Any) -> None:
 
 
 def test_without_authentication_the_middleware_says_what_is_missing() -> None:
-    """Only when an object is made."""
+    """The error occurs only when an object is created."""
 
     def view(request: HttpRequest) -> HttpResponse:
         return write(request) if request.path == "/write" else read(request)
@@ -295,7 +295,7 @@ def _request(where: str) -> HttpRequest:
 
 @pytest.fixture
 def sold(table: Table) -> Iterator[tuple[Any, Any]]:
-    """Somebody who sells, and the model of what is made by such."""
+    """Return a seller, and the model of a seller's objects."""
     with forgotten():
         seller = declare("Vendor", ("VENDOR#{vendor_id}", "#METADATA"), vendor_id=models.IdAttribute())
         ware = declare(
@@ -317,7 +317,7 @@ def test_the_author_is_of_the_model_that_is_named(sold: tuple[Any, Any]) -> None
 
 
 def test_somebody_of_another_model_makes_nothing(sold: tuple[Any, Any], user: Any) -> None:
-    """The ``pk`` of the one would be taken for the other's; nobody, or a ``pk``, may be given."""
+    """An object of another model raises an error, because its ``pk`` is ambiguous; ``None`` and a ``pk`` are valid."""
     vendor, ware = sold
     message = "created_by refers to catalog.Vendor, but the author in this context is of accounts.User"
     with acting_as(user), assert_requests(0), pytest.raises(NotSupported, match=message):

@@ -1,4 +1,4 @@
-"""Deleting for good, moving to the trash, and back, on the real engine."""
+"""Permanent deletion, the trash and restoration on the real engine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("table")
 
 
 def test_deleting_is_one_request_and_counts() -> None:
-    """A model without soft delete is deleted with one DeleteItem; a second time counts nothing."""
+    """One DeleteItem deletes an object without soft delete; a second deletion counts no object."""
     firm = Firm.objects.create(firm_id="f", name="n", stock="s")
     other = Firm.objects.get(pk="f")
     with assert_requests(["DeleteItem"]):
@@ -28,15 +28,15 @@ def test_deleting_is_one_request_and_counts() -> None:
 
 
 def test_an_object_that_is_not_stored_cannot_be_deleted() -> None:
-    """As in Django, deleting a new object is a ``ValueError``."""
+    """As in Django, deleting a new object raises a ``ValueError``."""
     with pytest.raises(ValueError, match=r"not stored"):
         Firm(firm_id="f", name="n", stock="s").delete()
 
 
 def test_soft_delete_keeps_the_item(table: Table) -> None:
-    """``deletedAt`` is set, the index keys give way to the trash's, nothing else changes.
+    """A soft delete sets ``deletedAt`` and replaces the index keys by the trash's; other attributes stay the same.
 
-    Children are asked for, before and after.
+    The children are searched before and after.
     """
     company = Company.objects.create(company_id="c1", name="Acme")
     before = stored(table)["COMPANY#c1"]
@@ -72,7 +72,7 @@ def test_restore_is_refused_when_the_value_was_taken_meanwhile(table: Table) -> 
 
 
 def test_deleting_twice_and_restoring_a_live_object_are_harmless() -> None:
-    """Both leave the object as it is, also where another reader still holds the other state."""
+    """Both leave the object unchanged, even if another reader has loaded its other state."""
     company = Company.objects.create(company_id="c1", name="Acme")
     other = Company.objects.get(pk="c1")
     company.delete()
@@ -84,7 +84,7 @@ def test_deleting_twice_and_restoring_a_live_object_are_harmless() -> None:
 
 
 def test_soft_delete_does_not_undo_another_writers_change() -> None:
-    """Deleting an object that was changed meanwhile keeps the change."""
+    """Deleting an object keeps another process's change."""
     member = Member.objects.create(member_id="m1", email="a@example.org")
     other = Member.objects.get(pk="m1")
     other.email = "b@example.org"
@@ -95,7 +95,7 @@ def test_soft_delete_does_not_undo_another_writers_change() -> None:
 
 
 def test_hard_delete_of_a_deleted_object_empties_the_trash() -> None:
-    """An object in the trash can be deleted for good."""
+    """You can permanently delete an object in the trash."""
     company = Company.objects.create(company_id="c1", name="Acme")
     company.delete()
     company.hard_delete()
@@ -104,7 +104,7 @@ def test_hard_delete_of_a_deleted_object_empties_the_trash() -> None:
 
 @pytest.mark.parametrize("signal", [pre_delete, post_delete])
 def test_a_querysets_deletion_names_the_queryset_as_its_origin(signal: Any) -> None:
-    """As Django's does, so that a handler can tell one deletion from another."""
+    """As in Django, the origin of a queryset's deletion is the queryset."""
     Firm.objects.create(firm_id="f", name="n", stock="s")
     origins: list[Any] = []
 
@@ -122,7 +122,7 @@ def test_a_querysets_deletion_names_the_queryset_as_its_origin(signal: Any) -> N
 
 
 def test_an_objects_deletion_names_the_object_as_its_origin() -> None:
-    """Also for the children that go along, as Django's collector does."""
+    """As in Django's collector, the origin is the object, also for cascading children."""
     hive = Hive.objects.create(hive_id="h")
     Bee.objects.create(hive=hive, bee_id="b")
     origins: list[Any] = []

@@ -1,4 +1,4 @@
-"""Items that follow from an object, in the object's own transactions."""
+"""Derived items are written in the object's own transactions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.unit.declaring import declare, forgotten
 
 
 class Book(models.SoftDeleteModel):
-    """A book that can be found by each of its words."""
+    """A book that can be found by each word of its title."""
 
     book_id = models.UnicodeAttribute()
     title = models.UnicodeAttribute()
@@ -66,7 +66,7 @@ def test_they_are_written_with_the_object(book: Book, table: Table) -> None:
 
 
 def test_a_change_replaces_what_it_touches(book: Book, table: Table, sent: list[SentRequest]) -> None:
-    """In one transaction new ones are put, changed ones replaced, others deleted, and the rest left alone."""
+    """One transaction creates new items, replaces changed ones, deletes others, and does not touch the rest."""
     book.title = "War or Peace and"
     book.save()
     (request,) = sent
@@ -80,14 +80,14 @@ def test_a_change_replaces_what_it_touches(book: Book, table: Table, sent: list[
 
 
 def test_other_changes_leave_them_alone(book: Book, sent: list[SentRequest]) -> None:
-    """What they are not made of is changed by one UpdateItem."""
+    """A change of an unrelated attribute takes one UpdateItem."""
     book.shelf = 3
     book.save()
     assert [request.operation for request in sent] == ["UpdateItem"]
 
 
 def test_they_go_to_the_trash_and_come_back(book: Book, table: Table) -> None:
-    """A deleted object has none; a restored one has them again."""
+    """A deleted object has no derived items, and a restored one has them again."""
     book.delete()
     assert words(table) == {}
     book.restore()
@@ -104,7 +104,7 @@ def test_a_queryset_update_keeps_them_in_step(book: Book, table: Table) -> None:
 
 @pytest.mark.parametrize("write", ["save", "hard_delete"])
 def test_a_writer_who_read_another_title_is_refused(book: Book, table: Table, write: Any) -> None:
-    """What follows from a title that somebody else changed meanwhile is never left behind."""
+    """If another process has changed the title, the write fails, so derived items are never outdated."""
     late = Book.objects.get(pk="1")
     book.title = "Peace"
     book.save()

@@ -1,4 +1,4 @@
-"""What is written directly is what is composed: the same requests, objects and errors, of random models and values."""
+"""Direct and composed writes have the same requests, objects and errors for random models and values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NOON = datetime.datetime(2025, 5, 1, 12, tzinfo=datetime.UTC)
 
 @st.composite
 def written_models(draw: st.DrawFn) -> Any:
-    """A model with any of what takes part in writes of an object alone."""
+    """Draw a model with any of the attributes that direct writes support."""
     kinds = {f"a{number}": kind for number, kind in enumerate(draw(st.lists(st.sampled_from([*KINDS]), max_size=4)))}
     declared: dict[str, Any] = {
         name: KINDS[kind][0](null=True, attr_name=draw(st.sampled_from([None, f"s_{name}"])))
@@ -86,7 +86,7 @@ def written_models(draw: st.DrawFn) -> Any:
     return model, strategies
 
 
-#: What is written through a queryset of one key.
+#: Writes through a queryset with one key.
 BY_KEY: Mapping[str, Callable[[Any, Mapping[str, Any]], Any]] = {
     "update": lambda model, values: model.objects.filter(pk="one").update(**values),
     "update all": lambda model, values: model._base_manager.filter(code="one").update(**values),
@@ -99,7 +99,7 @@ STEPS = st.sampled_from([*SAVED, "delete", "restore", "moved", *BY_KEY, "update"
 
 
 def followed(model: Any, steps: list[tuple[str, Mapping[str, Any]]], *, in_blocks: bool = False) -> list[Any]:
-    """What each step sends, returns or raises, and what the object is after it; each in a block with another write."""
+    """Return the requests, result or error of each step and the object after it, each in a block with another write."""
     found: list[Any] = []
     obj: Any = None
     with frozen_time(NOON) as time, capture_requests() as sent:
@@ -167,9 +167,9 @@ def _other(obj: Any, change: str, name: str, values: Mapping[str, Any] | None = 
 
 
 def unrepeated(params: Any) -> Any:
-    """A request without the token that is made for each transaction, and whatever names its placeholders have.
+    """Return a request without its random token and with normalized placeholders.
 
-    An engine gives an item's attributes in any order, which is the one that a request removes them in.
+    An engine returns attributes in any order, and a request removes them in that order.
     """
     if isinstance(params, list):
         return [unrepeated(each) for each in params]
@@ -202,7 +202,7 @@ def in_order(value: Any) -> Any:
 
 
 def emptied() -> None:
-    """Let the table hold nothing."""
+    """Empty the table."""
     table = get_table()
     for page in table.pages(Request("Scan", {})):
         for item in page["Items"]:
@@ -213,7 +213,7 @@ def emptied() -> None:
 @settings(max_examples=examples(40, 1500))
 @given(st.data())
 def test_direct_writes_are_as_composed(in_blocks: bool, data: st.DataObject) -> None:
-    """With what other writers do meanwhile, and what is refused."""
+    """This includes concurrent writes by other processes, and rejected writes."""
     with forgotten(), pytest.MonkeyPatch.context() as patch:
         model, strategies = data.draw(written_models())
         usually = st.integers(0, 9)
@@ -242,7 +242,7 @@ RENAME = Rollout((Twin("name", "title", is_before=True),))
 
 @pytest.mark.parametrize("write", ["save", "create"])
 def test_write_is_composed_again_by_the_names_of_now(monkeypatch: pytest.MonkeyPatch, write: str) -> None:
-    """If a rename begins after a write has taken its binding, and before it is sent."""
+    """A write is composed again if a rename starts after it has taken its binding and before it is sent."""
     firm = Firm.objects.create(firm_id="f", name="Before", stock="F")
     found = direct.direct_writes
 
@@ -265,7 +265,7 @@ def test_write_is_composed_again_by_the_names_of_now(monkeypatch: pytest.MonkeyP
 
 
 def test_block_asks_about_a_model_once_and_when_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever it writes of it."""
+    """The number of writes does not matter."""
     firms = [Firm.objects.create(firm_id=code, name="Before", stock="F") for code in "ab"]
     asked: list[Any] = []
     known = bindings.binding_if_known
@@ -285,7 +285,7 @@ def test_block_asks_about_a_model_once_and_when_sent(monkeypatch: pytest.MonkeyP
 
 
 def test_block_learns_of_a_rename_when_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may be older than what its process knows of the table."""
+    """The block may be older than its process's knowledge of the table."""
     found = bindings.binding_if_known
     with pytest.raises(Conflict, match="since the block wrote"), transactions.atomic():
         Firm.objects.create(firm_id="f", name="Now", stock="F")
@@ -303,7 +303,7 @@ def test_block_learns_of_a_rename_when_sent(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("way", ["block", "bulk"])
 def test_block_is_refused_after_a_rename_begins(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
-    """What it has composed has the former names. Done again, it writes those of now."""
+    """Its composed writes have the former names. A retry uses the new ones."""
     firms = [Firm(firm_id=code, name="New", stock="F") for code in "ab"]
     send_block = send.send_block
 
@@ -333,7 +333,7 @@ def test_block_is_refused_after_a_rename_begins(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_foreign_item_without_a_type_gets_it() -> None:
-    """A save writes what the model writes, whoever has made the item."""
+    """A save writes the type, whichever program has created the item."""
     firm = Firm.objects.create(firm_id="f", name="Firm", stock="F")
     firm._stored = {name: value for name, value in firm._stored.items() if name != "itemType"}
     firm.name = "Changed"

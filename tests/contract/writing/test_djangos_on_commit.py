@@ -27,12 +27,12 @@ pytestmark = pytest.mark.usefixtures("table")
 
 
 class FailedError(Exception):
-    """What ends a block."""
+    """The error that ends a block."""
 
 
 @pytest.fixture(autouse=True)
 def connection(django_db_blocker: Any) -> Iterator[Any]:
-    """An SQL database beside the table."""
+    """Add an SQL database to the project."""
     with django_db_blocker.unblock(), sqlite() as found:
         yield found
 
@@ -43,7 +43,7 @@ def stored() -> list[str]:
 
 @pytest.mark.parametrize("register", [transaction.on_commit, imported_before])
 def test_callback_runs_once_the_block_is_written(register: Any) -> None:
-    """It reads what the block wrote; code that imported the name before is heard, too."""
+    """The callback can read the block's writes; code that imported ``on_commit`` earlier works too."""
     found: list[list[str]] = []
     with transactions.atomic():
         Company.objects.create(company_id="a", name="A")
@@ -65,7 +65,7 @@ def test_callback_of_a_refused_block_is_dropped() -> None:
         Company.objects.create(company_id="a", name="A")
 
 
-#: A call of ``on_commit()``, or a block: of which kind, whether it fails, and what it contains.
+#: A call of ``on_commit()``, or a block with its kind, outcome and contents.
 PROGRAMS: st.SearchStrategy[Any] = st.recursive(
     st.just("call"),
     lambda inner: st.tuples(st.sampled_from(["sql", "dynamodb"]), st.booleans(), st.lists(inner, max_size=3)),
@@ -75,7 +75,7 @@ PROGRAMS: st.SearchStrategy[Any] = st.recursive(
 
 @given(program=PROGRAMS)
 def test_callback_runs_if_every_block_around_it_succeeds(program: Any) -> None:
-    """After the last of them, in whichever order SQL's and ours are nested."""
+    """The callback runs after the outermost block, in any nesting of SQL's and this app's blocks."""
     expected: list[int] = []
     called: list[int] = []
     blocks = {"sql": lambda: transaction.atomic(using=ALIAS), "dynamodb": transactions.atomic}
@@ -104,7 +104,7 @@ def test_callback_runs_if_every_block_around_it_succeeds(program: Any) -> None:
 
 @pytest.mark.parametrize("around", [nullcontext, lambda: transaction.atomic(using=ALIAS)])
 def test_robust_callback_does_not_stop_the_next(around: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """Django logs its error, as ever."""
+    """Django logs the callback's error."""
     called: list[str] = []
 
     def fail() -> None:
@@ -124,7 +124,7 @@ def test_wrong_callback_is_refused_when_it_is_given() -> None:
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_captured_callbacks_are_those_of_blocks_that_succeed(fails: bool) -> None:
-    """Within a ``TestCase``, whose own transaction is never committed."""
+    """This includes callbacks within a ``TestCase``, whose own transaction is never committed."""
     called: list[str] = []
     with transaction.atomic(using=ALIAS):
         with TestCase.captureOnCommitCallbacks(using=ALIAS, execute=True) as callbacks:
@@ -138,7 +138,7 @@ def test_captured_callbacks_are_those_of_blocks_that_succeed(fails: bool) -> Non
 
 
 def test_block_of_another_thread_holds_nothing() -> None:
-    """A block belongs to its context, and so does what it holds."""
+    """A block and its callbacks belong to their context."""
     called: list[str] = []
     register = partial(transaction.on_commit, partial(called.append, "at once"), using="default")
     with transactions.atomic():
@@ -149,7 +149,7 @@ def test_block_of_another_thread_holds_nothing() -> None:
 
 
 def test_callback_of_an_asynchronous_block_waits_for_it() -> None:
-    """Registered in a thread, as Django demands where an event loop runs; called in that thread, too."""
+    """The callback is registered and called in a thread, as Django requires while an event loop runs."""
     found: list[tuple[list[str], str]] = []
 
     def register() -> str:

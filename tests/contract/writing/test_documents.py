@@ -1,4 +1,4 @@
-"""Two writers of one document: maps are saved by their places, sets by their members, lists if they are as read."""
+"""Two processes write one document: maps are saved by path, sets by member, lists as a whole."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAP = {"a": 1, "inner": {"x": 1, "y": {"z": [1]}}, "list": [1, 2], "members": {"
 
 
 def two(data: dict[str, Any] | None = None) -> tuple[Stock, Stock]:
-    """One object, read twice."""
+    """Return two copies of one object."""
     Stock.objects.create(code="s", data=MAP if data is None else data)
     return Stock.objects.get(pk="s"), Stock.objects.get(pk="s")
 
@@ -67,7 +67,7 @@ BESIDE_EACH_OTHER = [
 
 @pytest.mark.parametrize(("mine", "theirs"), BESIDE_EACH_OTHER)
 def test_changes_of_different_places_come_together(mine: Any, theirs: Any) -> None:
-    """Whether places are set, removed or new, however deep they lie."""
+    """This applies to changed, removed and new elements at any depth."""
     one, other = two()
     expected = Stock.objects.get(pk="s").data
     for data in (one.data, expected):
@@ -95,7 +95,7 @@ IN_EACH_OTHERS_WAY = [
     ("mine", "theirs"), [row[:2] for row in IN_EACH_OTHERS_WAY], ids=[r[2] for r in IN_EACH_OTHERS_WAY]
 )
 def test_what_would_be_lost_is_stale(mine: Any, theirs: Any) -> None:
-    """Nothing of the second writer's is written; the first one's stays."""
+    """The second process's write fails completely, and the first one's is kept."""
     one, other = two()
     mine(one.data)
     theirs(other.data)
@@ -106,7 +106,7 @@ def test_what_would_be_lost_is_stale(mine: Any, theirs: Any) -> None:
 
 
 def test_one_place_has_the_value_of_who_saved_last() -> None:
-    """As an attribute has."""
+    """As for an attribute, the last save of an element is kept."""
     one, other = two()
     one.data["a"], other.data["a"] = 2, 3
     one.save()
@@ -118,7 +118,7 @@ NAMES = ["a.b", "a b", "#a", ":v", "ключ", "name", "0", "a[0]", '"', "x" * 3
 
 
 def test_names_of_any_kind(table: Table) -> None:
-    """No name is written into an expression as it is."""
+    """Expressions never contain names literally."""
     one, other = two({"kept": {}})
     for name in NAMES:
         one.data[name] = {"deep": name}
@@ -136,7 +136,7 @@ def test_names_of_any_kind(table: Table) -> None:
 
 
 def test_a_whole_map_that_is_given_differs_by_place() -> None:
-    """It does not matter whether a place was set or a new dict was given."""
+    """The result is the same for a changed element and for a new dict."""
     one, other = two()
     one.data = {**MAP, "a": 2}
     one.save()
@@ -153,7 +153,7 @@ LARGE = {
 
 @pytest.mark.parametrize("large", LARGE.values(), ids=LARGE)
 def test_a_difference_that_is_too_large_writes_the_whole_map(large: dict[str, Any], sent: list[SentRequest]) -> None:
-    """DynamoDB takes 4 KB and 300 operators an expression; the map has to be as it was read."""
+    """DynamoDB accepts 4 KB and 300 operators per expression; a larger change requires the loaded map."""
     one, other = two({name: {} if isinstance(value, dict) else 0 for name, value in large.items()})
     for data in (one.data, other.data):
         data.update({name: dict(value) if isinstance(value, dict) else value + 1 for name, value in large.items()})
@@ -200,7 +200,7 @@ def test_what_has_no_places_is_written_if_it_is_as_it_was_read(name: str, before
     ],
 )
 def test_a_set_gets_and_loses_members(mine: Any, theirs: Any, expected: Any) -> None:
-    """What two writers add and take away comes together."""
+    """Additions and removals of two processes are combined."""
     Stock.objects.create(code="s", labels={"a", "b"})
     one, other = Stock.objects.get(pk="s"), Stock.objects.get(pk="s")
     one.labels, other.labels = mine, theirs
@@ -210,7 +210,7 @@ def test_a_set_gets_and_loses_members(mine: Any, theirs: Any, expected: Any) -> 
 
 
 def test_a_set_that_gets_some_members_and_loses_others_is_written_whole() -> None:
-    """DynamoDB does not do both at once: it has to be as it was read."""
+    """DynamoDB cannot add and remove in one update, so the write requires the loaded set."""
     Stock.objects.create(code="s", labels={"a"})
     one, other = Stock.objects.get(pk="s"), Stock.objects.get(pk="s")
     one.labels, other.labels = {"b"}, {"c"}
@@ -229,7 +229,7 @@ GIVEN: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("write", GIVEN.values(), ids=GIVEN)
 def test_a_document_that_is_given_as_a_value_is_written_whole(write: Callable[[Any], Any]) -> None:
-    """Whatever is stored."""
+    """The stored value does not matter."""
     two({"a": 1, "b": {"c": 1}})
     write({"b": {"d": 1}})
     assert Stock.objects.get(pk="s").data == {"b": {"d": 1}}
@@ -237,7 +237,7 @@ def test_a_document_that_is_given_as_a_value_is_written_whole(write: Callable[[A
 
 @pytest.mark.parametrize("name", ["update_fields", "bulk_update"])
 def test_a_document_that_is_named_and_changed_is_written_by_place(name: str) -> None:
-    """Naming the attribute says which one, not that another writer's places are to go."""
+    """A named attribute is still written by path, so another process's elements are kept."""
     one, other = two({"a": 1})
     one.data["b"] = 1
     one.save()
@@ -250,7 +250,7 @@ def test_a_document_that_is_named_and_changed_is_written_by_place(name: str) -> 
 
 
 def test_a_bulk_update_after_another_writers_key_keeps_places_by_place() -> None:
-    """It follows the key that changed; the document differs from what it was read as still."""
+    """The write uses the changed key, and still contains only the difference from the loaded document."""
     one, other = two({"a": 1})
     one.data["b"], one.rank = 1, 5
     one.save()
@@ -261,7 +261,7 @@ def test_a_bulk_update_after_another_writers_key_keeps_places_by_place() -> None
 
 
 def test_reloading_another_attribute_keeps_the_difference() -> None:
-    """What another writer has put in since is not taken away by a save."""
+    """A save keeps elements that another process has added since."""
     one, other = two({"a": 1})
     one.data["b"] = 1
     one.save()
@@ -272,7 +272,7 @@ def test_reloading_another_attribute_keeps_the_difference() -> None:
 
 
 def test_documents_in_a_block(sent: list[SentRequest]) -> None:
-    """One write that a block has collected is one plain request, as it is without documents."""
+    """A block with one write sends one plain request, with and without documents."""
     one, other = two({"a": 1})
     one.data["b"] = 1
     other.data["c"] = 1
@@ -311,7 +311,7 @@ def test_what_is_stored_is_what_the_object_holds(table: Table, before: dict[str,
 @settings(max_examples=examples(15, 100))
 @given(before=MAPS, mine=MAPS, theirs=MAPS)
 def test_two_writers_differences_commute(table: Table, before: Any, mine: Any, theirs: Any) -> None:
-    """Differences on disjoint places come to the same in whichever order they are saved."""
+    """Differences of separate elements have the same result in any order."""
     results = []
     both = {"m": before, "t": before, "top": 1}
     for mine_first in (True, False):

@@ -1,4 +1,4 @@
-"""A document is encoded once a write and decoded once when it is read, and every change in place is noticed."""
+"""A document is encoded once per write and decoded once per read, and every change in place is detected."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ from tests.unit.declaring import declare, forgotten
 
 pytestmark = pytest.mark.usefixtures("table")
 
-#: A document with a mark that tells its passes from all others.
+#: A document with a marker that identifies its passes.
 MARK = "mark of the document"
 DATA = {"mark": MARK, "a": {"b": [1, {"c": "x"}], "price": Decimal("1.5")}, "n": 1}
 
 
 class Passes(dict[str, int]):
-    """How often the marked document was encoded, compared, decoded, normalized, counted and copied."""
+    """Count how often the marked document is encoded, compared, decoded, normalized, measured and copied."""
 
     def __init__(self) -> None:
         super().__init__(encoded=0, compared=0, decoded=0, normalized=0, sized=0, copied=0)
 
 
 def is_marked(value: Any) -> bool:
-    """Whether a value is the whole document, in Python's types."""
+    """Return whether a value is the whole document in Python types."""
     return isinstance(value, dict) and value.get("mark") == MARK
 
 
 def is_stored_mark(value: Any) -> bool:
-    """Whether an AttributeValue is that of the document."""
+    """Return whether an AttributeValue contains the document."""
     return is_marked({name: each.get("S") for name, each in value.get("M", {}).items()})
 
 
@@ -94,7 +94,7 @@ def created() -> Stock:
 
 
 def changed(stock: Stock) -> Stock:
-    """The same with one place of its document changed."""
+    """Return the document with one changed element."""
     stock.data["a"]["b"][1]["c"] += "y"
     return stock
 
@@ -113,14 +113,14 @@ def rolled_back(stock: Stock) -> None:
 
 
 def by_form(stock: Stock) -> None:
-    """Changed by a form, which checks the document before it is saved."""
+    """Change the object with a form, which validates the document before the save."""
     data = {**DATA, "a": {"b": [1, {"c": "z"}], "price": 1.5}}
     form = modelform_factory(Stock, fields=("data",))({"data": json.dumps(data)}, instance=stock)
     assert form.is_valid(), form.errors
     form.save()
 
 
-#: Each operation on an object that was read, and the passes over its document.
+#: Each operation on a loaded object, and the passes over its document.
 OPERATIONS: dict[str, tuple[Callable[[Stock], object], dict[str, int]]] = {
     "create": (lambda stock: Stock.objects.create(code="t", data=deepcopy(DATA)), {"encoded": 1, "copied": 1}),
     "bulk_create": (
@@ -225,7 +225,7 @@ def followed() -> Iterator[Any]:
 def test_passes_with_everything_that_depends_on_it(
     operation: Callable[[Any], object], expected: dict[str, int], followed: Any, passes: Passes
 ) -> None:
-    """A document with decimal places is decoded for the object, which shows its numbers with these places."""
+    """A document with decimal places is decoded for the object, which rounds its numbers."""
     followed.objects.create(code="s", data=deepcopy(DATA))
     sheet = followed.objects.get(pk="s")
     passes.update(Passes())
@@ -246,7 +246,7 @@ MAPS = st.dictionaries(st.sampled_from("abcd"), DOCUMENTS, max_size=4)
 
 
 def places(value: Any) -> Iterator[Any]:
-    """Everything in a document that can be changed in place."""
+    """Yield every element of a document that can change in place."""
     if isinstance(value, dict | list | set):
         yield value
         # An engine returns the names of a map in any order.
@@ -255,7 +255,7 @@ def places(value: Any) -> Iterator[Any]:
 
 
 def edited(draw: Callable[[Any], Any], document: Any) -> None:
-    """Change one place of a document in place; also to what is equal to Python and different to DynamoDB."""
+    """Change one element in place, including to a value that is equal in Python but not in DynamoDB."""
     place = draw(st.sampled_from([*places(document)]))
     if isinstance(place, set):
         place.add(next(iter(place)) * 2)
@@ -280,7 +280,7 @@ def edited(draw: Callable[[Any], Any], document: Any) -> None:
 @settings(max_examples=examples(25, 400), deadline=None)
 @given(st.data(), MAPS, st.lists(DOCUMENTS, max_size=3))
 def test_every_change_in_place_is_noticed(table: Table, data: Any, given_map: Any, given_list: Any) -> None:
-    """One object is changed and saved again and again; each time the naive comparison decides what is expected."""
+    """One object is changed and saved repeatedly; a naive comparison computes the expected result."""
     stock = Stock.objects.create(code="s", data=given_map, tags=given_list)
     try:
         if data.draw(st.booleans()):
@@ -304,7 +304,7 @@ def test_every_change_in_place_is_noticed(table: Table, data: Any, given_map: An
 
 
 def test_objects_do_not_share_a_document() -> None:
-    """One value is given to two objects, which are changed by themselves once they are written."""
+    """Two objects with the same value can be changed separately after the write."""
     given_map = {"a": {"b": 1}}
     one, other = Stock.objects.create(code="1", data=given_map), Stock.objects.create(code="2", data=given_map)
     one.data["a"]["b"] = 2
@@ -315,7 +315,7 @@ def test_objects_do_not_share_a_document() -> None:
 
 
 def test_update_contains_changed_place_only() -> None:
-    """Of a large document as well."""
+    """This includes large documents."""
     Stock.objects.create(code="s", data={f"k{number}": {"n": number} for number in range(500)})
     stock = Stock.objects.get(pk="s")
     stock.data["k7"]["n"] = -1

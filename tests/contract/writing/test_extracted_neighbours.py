@@ -1,4 +1,4 @@
-"""What else goes by an attribute goes by an extracted one too: upgrades, copies, counts, conditions of keys, masks."""
+"""Upgrades, copies, counts, key conditions and masks also work with extracted attributes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ pytestmark = pytest.mark.usefixtures("table")
 
 
 def moved(values: dict[str, Any]) -> dict[str, Any]:
-    """Version 1 had the town beside the map."""
+    """Read version 1, which had the town next to the map."""
     return {"data": {**values.get("data", {}), "town": values["place"]}, "place": None}
 
 
 def errand(keys: dict[str, models.IndexKey] | None = None) -> Any:
-    """A model whose status is extracted from its document."""
+    """Return a model that extracts its status from its document."""
     return declare(
         "Errand",
         ("ERRAND#{errand_id}", "#METADATA"),

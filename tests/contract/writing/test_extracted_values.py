@@ -1,4 +1,4 @@
-"""Values that are extracted from documents: every way to write keeps them, with the keys that name them."""
+"""Every way to write keeps extracted values and their keys correct."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ def made(**data: Any) -> Any:
 
 
 def stored(table: Table, treatise: Any) -> dict[str, Any]:
-    """What is extracted of an item, and the key that it makes."""
+    """Return an item's extracted values and the key that contains them."""
     item = everything(table)[treatise.id, "#TREATISE"]
     return {name: next(iter(item[name].values())) for name in ("author", "price", "gs1pk", "gs1sk") if name in item}
 
 
 def expected(treatise: Any, lastname: str, price: str) -> dict[str, Any]:
-    """What is stored of an author and a price."""
+    """Return the stored values for an author and a price."""
     return {"author": lastname, "price": price, "gs1pk": f"TREATISE#{lastname}", "gs1sk": treatise.id}
 
 
 def changed(treatise: Any) -> Any:
-    """The object with another author and price, changed where they are."""
+    """Change the object's author and price in place."""
     treatise.data["author"]["lastname"] = "New"
     treatise.data["price"] = Decimal("2.5")
     return treatise
@@ -65,7 +65,7 @@ def by_form(treatise: Any) -> None:
 
 
 def by_fixture(treatise: Any) -> None:
-    """A fixture, which holds the document and not what is extracted from it."""
+    """Load a fixture, which contains the document without extracted values."""
     (row,) = json.loads(serializers.serialize("json", [treatise]))
     assert not {"author", "price"} & row["fields"].keys()
     row["fields"]["data"] = {**NEW, "price": 2.5}
@@ -101,7 +101,7 @@ def by_transaction(treatise: Any) -> None:
 
 
 def by_upsert(treatise: Any) -> None:
-    """``bulk_create()`` of what is there."""
+    """Call ``bulk_create()`` for an existing object."""
     Treatise.objects.bulk_create([Treatise(id=treatise.id, data=NEW)], update_conflicts=True, update_fields=["data"])
 
 
@@ -170,7 +170,7 @@ def test_what_goes_from_the_document_leaves_the_index(table: Table) -> None:
 
 
 def test_the_trash_and_back(table: Table) -> None:
-    """In the trash the document changes as well; a restored object has its key by what is extracted again."""
+    """The document can change in the trash, and a restored object has its current key."""
     treatise = made()
     treatise.delete()
     assert list(Treatise.objects.filter(author="Old")) == []
@@ -191,7 +191,7 @@ def test_moving_takes_it_along(table: Table) -> None:
 
 
 def test_other_places_of_the_document_change_by_one_request() -> None:
-    """Only the place itself, and what it is in, is read first."""
+    """Only the element itself and its parent are read first."""
     treatise = made()
     found = Treatise.objects.filter(pk=treatise.pk)
     with assert_requests(["UpdateItem"]):
@@ -203,7 +203,7 @@ def test_other_places_of_the_document_change_by_one_request() -> None:
 
 
 def test_a_key_is_held_to_its_source_as_read_and_to_nothing_else_of_the_document(table: Table) -> None:
-    """A writer that knows nothing of the key changes the place: the key that the object would write is refused."""
+    """If another writer has changed the element, the object's outdated key is rejected."""
     with forgotten():
         model = declare(
             "Ranked",
@@ -228,11 +228,11 @@ def test_a_key_is_held_to_its_source_as_read_and_to_nothing_else_of_the_document
         with pytest.raises(StaleObject):
             late.save()
         obj.data["other"] = 2
-        obj.save()  # no key is written, and no place that another one follows from
+        obj.save()  # no key is written, and no element that a key depends on
 
 
 def test_a_document_that_is_written_whole_is_not_put_beside_anothers_value(table: Table) -> None:
-    """``update(data=...)`` writes over every place; what is extracted is written along, or nothing is."""
+    """``update(data=...)`` replaces the whole document together with the extracted values, or fails."""
     treatise = made()
     late = Treatise.objects.get(pk=treatise.pk)
     changed(treatise).save()
@@ -253,7 +253,7 @@ def test_a_document_that_is_written_whole_is_not_put_beside_anothers_value(table
     ids=["the document", "another place", "the same place", "bulk_update"],
 )
 def test_another_writer_between_reading_and_writing(write: Callable[[Any], Any], lastname: str, table: Table) -> None:
-    """Who is told to write does so over the other one's value, with the key; or finds the other's value kept."""
+    """A forced write replaces the other process's value and the key; any other write keeps the other value."""
     treatise = made()
     other = Treatise.objects.get(pk=treatise.pk)
     other.data["author"]["lastname"] = "New"
@@ -264,7 +264,7 @@ def test_another_writer_between_reading_and_writing(write: Callable[[Any], Any],
 
 
 def test_a_map_that_was_none_is_not_written_over_anothers_value(table: Table) -> None:
-    """The place had nothing before and has nothing after: another writer has filled it meanwhile."""
+    """The element is missing before and after the change, but another process has set it in the meantime."""
     treatise = made(author=None)
     late = Treatise.objects.get(pk=treatise.pk)
     treatise.data["author"] = {"lastname": "New"}
@@ -311,7 +311,7 @@ def test_an_item_older_than_the_attribute_gets_it_with_the_next_save(table: Tabl
     ],
 )
 def test_it_is_never_set(action: Callable[[Any], Any]) -> None:
-    """Whoever writes to it learns what to write to."""
+    """The error names the source of the value."""
     treatise = made()
     with assert_requests(0), pytest.raises(NotSupported, match=r"author.* (extracted|compute[ds]) .*from data__author"):
         action(treatise)
@@ -418,7 +418,7 @@ def test_fixtures_of_a_project_leave_it_out(table: Table) -> None:
 
 
 def test_an_item_of_another_writer_is_found_and_repaired(table: Table) -> None:
-    """``dynamo_verify`` names what does not fit its document; ``dynamo_rebuild`` writes it, and the key."""
+    """``dynamo_verify`` reports the difference from the document; ``dynamo_rebuild`` writes the value and the key."""
     treatise = made()
     key = {"pk": {"S": treatise.id}, "sk": {"S": "#TREATISE"}}
     change = {"UpdateExpression": "SET author = :v", "ExpressionAttributeValues": {":v": {"S": "Else"}}}
@@ -459,7 +459,7 @@ def graded() -> Iterator[Any]:
     ],
 )
 def test_full_clean_holds_what_is_extracted_to_what_was_declared(graded: Any, data: Any, message: str) -> None:
-    """At the document that has it, which is what people enter; nothing is sent."""
+    """The error belongs to the document, which users enter, and no request is sent."""
     obj = graded(g="x", data=data)
     with assert_requests(0), pytest.raises(ValidationError) as found:
         obj.clean_fields()
@@ -468,5 +468,5 @@ def test_full_clean_holds_what_is_extracted_to_what_was_declared(graded: Any, da
 
 
 def test_full_clean_takes_what_fits(graded: Any) -> None:
-    """What may be missing is."""
+    """Optional values may be missing."""
     graded(g="x", data={"title": "T", "grade": "a"}).clean_fields()

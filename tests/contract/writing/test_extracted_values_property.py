@@ -1,4 +1,4 @@
-"""Whatever two writers do to the documents of one object: what is extracted fits them, or a writer is refused."""
+"""Whatever two processes do to one object's documents, the extracted values match, or a write fails."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ CHANGES = st.one_of(
     st.tuples(st.just("data__title"), st.integers(0, 1)),
 )
 WAYS = st.sampled_from(["save", "named", "update", "update", "update", "bulk_update", "delete", "restore", "forced"])
-#: Who writes, how and what; and whether the other one does so just before the first write of that.
+#: The writer, the method and the change, and whether the other process writes just before its first write.
 STEPS = st.lists(st.tuples(st.integers(0, 1), WAYS, CHANGES, st.none() | st.tuples(WAYS, CHANGES)), max_size=6)
 
 
 def put(data: dict[str, Any], path: list[str], value: Any) -> None:
-    """Set a place of a document, or take it out; a place that is in no map is left."""
+    """Set or remove an element of a document; ignore an element outside a map."""
     for step in path[:-1]:
         inside = data.get(step)
         if not isinstance(inside, dict):
@@ -78,7 +78,7 @@ WRITERS: dict[str, Callable[[Any, str, Any], Any]] = {
 
 
 def act(obj: Any, way: str, change: tuple[str, Any]) -> None:
-    """Write, or be refused."""
+    """Write, or fail."""
     with suppress(DynamoSingleError, ValueError):
         WRITERS[way](obj, *change)
 

@@ -1,4 +1,4 @@
-"""Deleting an object together with others where a parent that counts them is gone: there is no number to lower."""
+"""If a counting parent no longer exists, deletions of several objects do not need to update its number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.unit.declaring import declare, forgotten
 
 @pytest.fixture(params=[models.Model, models.SoftDeleteModel], ids=["permanent", "trash"])
 def shelf(request: Any, table: Table) -> Iterator[Any]:
-    """A shelf with two books, all three counted by a room that is gone."""
+    """Return a shelf with two books, all counted by a room that no longer exists."""
     bases = (request.param,)
     with forgotten():
         room = declare(
@@ -65,6 +65,6 @@ def test_deletion_takes_several_transactions(shelf: Any, monkeypatch: pytest.Mon
 
 
 def test_block_refuses_the_deletion(shelf: Any) -> None:
-    """It cannot be tried again."""
+    """The deletion cannot be retried."""
     with pytest.raises(MissingReference, match="outside the atomic"), transactions.atomic():
         shelf.delete()

@@ -1,4 +1,4 @@
-"""Attributes that are declared immutable: every write path refuses another value by name, and forms show them only."""
+"""Immutable attributes: every write rejects a new value by name, and forms only show the value."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def paper(table: Table) -> Iterator[Any]:
 
 @pytest.fixture
 def obj(paper: Any) -> Any:
-    """A stored object, as it is read."""
+    """Return a loaded object."""
     Board.objects.create(board_id="b", name="B")
     made = paper.objects.create(series="s", number=1, author="Ann", born=MOMENT, core={"a": 1})
     return paper.objects.get(pk=made.pk)
@@ -86,12 +86,12 @@ def in_place(obj: Any) -> None:
 
 
 def by_hand(obj: Any) -> None:
-    """By an object that was never read."""
+    """Change an object that was never loaded."""
     type(obj)(series="s", number=1, author="Ben").save(update_fields=["author"])
 
 
 def by_part(obj: Any) -> None:
-    """By an object of which the attribute was not read."""
+    """Change an object that was loaded without the attribute."""
     setting(author="Ben")(type(obj).objects.only("title").get(pk=obj.pk))
 
 
@@ -147,7 +147,7 @@ WRITES: list[tuple[str, str, Callable[[Any], Any]]] = [
 
 @pytest.mark.parametrize(("field", "write"), [row[1:] for row in WRITES], ids=[row[0] for row in WRITES])
 def test_another_value_is_refused_by_name(table: Table, obj: Any, field: str, write: Callable[[Any], Any]) -> None:
-    """The error has the attribute and the way out; nothing is written."""
+    """The error names the attribute and the fix, and the table does not change."""
     before = stored(table)
     with pytest.raises(
         ImmutableAttribute, match=rf"catalog\.Paper\.{field} is immutable.*create a new object"
@@ -158,7 +158,7 @@ def test_another_value_is_refused_by_name(table: Table, obj: Any, field: str, wr
 
 
 def test_what_stays_as_it_is_may_be_written_along(obj: Any) -> None:
-    """Whole objects are saved, moved and written over with the value that they were created with."""
+    """Saves, moves and overwrites of whole objects accept the original value."""
     obj.title = "new"
     obj.save(update_fields=["title", "author"])
     obj.save(force_update=True)
@@ -168,7 +168,7 @@ def test_what_stays_as_it_is_may_be_written_along(obj: Any) -> None:
 
 
 def test_a_bulk_create_keeps_what_an_object_was_created_with(obj: Any) -> None:
-    """Where an object exists it is updated, but for what never changes, which the one that was given gets."""
+    """An existing object is updated except for immutable attributes, and the given object gets their stored values."""
     given = type(obj)(series="s", number=1, author="Ben", title="new")
     type(obj).objects.bulk_create([given], update_conflicts=True)
     found = type(obj).objects.get(pk=obj.pk)
@@ -176,14 +176,14 @@ def test_a_bulk_create_keeps_what_an_object_was_created_with(obj: Any) -> None:
 
 
 def test_a_copy_is_created_with_values_of_its_own(obj: Any) -> None:
-    """A new object is not the one that it was made of."""
+    """A new object may have different values than its template."""
     obj.number, obj.author, obj._state.adding = 2, "Ben", True
     obj.save(force_insert=True)
     assert {each.author for each in type(obj).objects.filter(series="s")} == {"Ann", "Ben"}
 
 
 def test_the_default_that_an_older_item_is_shown_with_may_be_written(table: Table, obj: Any) -> None:
-    """It is no other value than the object has."""
+    """The default of an older item is the same value."""
     table.send(compile_action(Update(("PAPER#s", "NUMBER#1"), remove=("pages",))))
     old = type(obj).objects.get(pk=obj.pk)
     assert old.pages == 1
@@ -198,7 +198,7 @@ def test_pynamodbs_writers_are_refused(obj: Any) -> None:
 
 
 def test_the_error_can_be_pickled() -> None:
-    """It comes back from another process."""
+    """Another process can return the error."""
     error = pickle.loads(pickle.dumps(ImmutableAttribute(label="a.B", field="c")))
     assert (error.label, error.field) == ("a.B", "c")
 
@@ -226,7 +226,7 @@ SENT = {"author": "Ben", "born": "2030-01-01 00:00:00", "core": '{"b": 2}', "pag
 
 
 def test_a_form_of_a_stored_object_only_shows_it(obj: Any) -> None:
-    """Whatever is sent for it; the rest is saved, and moments keep what their widget has no place for."""
+    """The form ignores a submitted value and saves the rest; datetimes keep their precision."""
     form = form_of(type(obj))(SENT, instance=obj)
     assert [name for name in form.fields if form[name].field.disabled] == ["author", "born", "core", "pages", "board"]
     assert 'name="author"' in form.as_p()
@@ -240,7 +240,7 @@ def test_a_form_of_a_stored_object_only_shows_it(obj: Any) -> None:
 
 
 def test_a_form_of_a_new_object_takes_it(obj: Any) -> None:
-    """The same form class; what one form disables another does not."""
+    """One form does not disable fields of another form of the same class."""
     shown = form_of(type(obj))
     assert shown(instance=obj)["author"].field.disabled
     form = shown(SENT, instance=type(obj)(series="s", number=7))
@@ -249,7 +249,7 @@ def test_a_form_of_a_new_object_takes_it(obj: Any) -> None:
 
 
 def test_the_admin_only_shows_it(obj: Any) -> None:
-    """Its forms are made of the same fields, with widgets of its own."""
+    """The admin's forms use the same fields with custom widgets."""
     options = DynamoModelAdmin(type(obj), admin.site)
     request = RequestFactory().get("/")
     request.user = get_user_model()(is_active=True, is_superuser=True)
@@ -259,7 +259,7 @@ def test_the_admin_only_shows_it(obj: Any) -> None:
 
 
 def test_a_form_field_of_ones_own_is_refused_by_the_save(obj: Any) -> None:
-    """What it takes is not dropped in silence."""
+    """The form accepts the value, and the save rejects it loudly."""
     form = form_of(type(obj), author=forms.CharField())(SENT, instance=obj)
     assert form.is_valid(), form.errors
     with pytest.raises(ImmutableAttribute, match="author"):

@@ -1,4 +1,4 @@
-"""``move()``: another primary key for a stored object, in one transaction with everything that goes along."""
+"""``move()`` changes the primary key of a stored object, and everything that depends on it, in one transaction."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def pairs(table: Table) -> set[tuple[str, str]]:
 
 
 def test_a_move_is_one_transaction(table: Table) -> None:
-    """The new item is there, the old one is gone, and every index has the object under its new keys."""
+    """The new item exists, the old one does not, and every index has the object's new keys."""
     order = Order.objects.create(customer="anna", number=1, placed_at=MOMENT, coupon="X", total=5)
     with assert_requests(["TransactWriteItems"]) as sent:
         order.move(customer="berta")
@@ -65,7 +65,7 @@ def test_a_move_is_one_transaction(table: Table) -> None:
 
 
 def test_unsaved_changes_go_along() -> None:
-    """What was set before, and what is set by the call, is stored with the move; the time of the change is set."""
+    """The move stores unsaved values and the arguments, and sets the update time."""
     person = Person.objects.create(company_id="c1", person_id="p", name="Anna")
     created, updated = person.created_at, person.updated_at
     person.name = "Berta"
@@ -77,7 +77,7 @@ def test_unsaved_changes_go_along() -> None:
 
 
 def test_a_reference_is_set_to_an_object() -> None:
-    """The related object is kept with the reference."""
+    """The related object is cached with the reference."""
     other = Company.objects.create(company_id="c2", name="Beta")
     person = Person.objects.create(company_id="c1", name="Anna")
     person.move(company=other)
@@ -86,7 +86,7 @@ def test_a_reference_is_set_to_an_object() -> None:
 
 
 def test_claims_change_their_owner(table: Table) -> None:
-    """Values that stay belong to the new item, changed ones are claimed again, and the old are free."""
+    """Unchanged values belong to the new item, changed ones are claimed, and old ones are released."""
     obj = member()
     with assert_requests(["TransactWriteItems"]):
         obj.move(member_id="b", badge=2)
@@ -101,7 +101,7 @@ def test_claims_change_their_owner(table: Table) -> None:
 
 
 def test_a_claim_expires_with_its_new_owner(table: Table) -> None:
-    """The claim of an item that expires is moved with its time."""
+    """The claim of an expiring item keeps its expiry."""
     coupon = Coupon.objects.create(code="a", email="a@example.org", expires_at=datetime(2100, 1, 1, tzinfo=UTC))
     coupon.move(code="b")
     assert claims(table) == {"UNIQUE#Coupon#email#a@example.org": "COUPON#b"}
@@ -109,7 +109,7 @@ def test_a_claim_expires_with_its_new_owner(table: Table) -> None:
 
 
 def test_an_object_in_the_trash_moves_within_it(table: Table) -> None:
-    """It stays deleted, and can be restored under its new key."""
+    """The object stays deleted, and can be restored under its new key."""
     obj = member()
     obj.delete()
     obj.move(member_id="b")
@@ -120,7 +120,7 @@ def test_an_object_in_the_trash_moves_within_it(table: Table) -> None:
 
 
 def test_attributes_that_the_model_does_not_know_go_along(table: Table) -> None:
-    """What another program keeps in the item is not lost."""
+    """Another program's attributes are kept."""
     member()
     key = {"pk": {"S": "MEMBER#a"}, "sk": {"S": "#METADATA"}}
     values = {":v": {"M": {"x": {"N": "1"}}}}
@@ -140,7 +140,7 @@ def test_an_object_that_was_read_in_part_is_read_whole_first() -> None:
 
 
 def test_the_key_that_it_has_is_a_save() -> None:
-    """Nothing moves, and what changed is saved."""
+    """A move to the same key only saves changes."""
     obj = member()
     with assert_requests(["UpdateItem"]):
         obj.move(member_id="a", name="Berta")
@@ -150,7 +150,7 @@ def test_the_key_that_it_has_is_a_save() -> None:
 
 
 def test_signals_are_those_of_a_save() -> None:
-    """Handlers are called before and after, the new key set both times."""
+    """Handlers before and after the move see the new key."""
     told: list[tuple[Any, ...]] = []
 
     def note(signal: Any, instance: Any, **arguments: Any) -> None:
@@ -175,7 +175,7 @@ def test_the_twin_moves_too() -> None:
 
 
 def test_a_move_within_a_block(table: Table) -> None:
-    """It is sent with the block, and a block that is discarded leaves the object as it was."""
+    """The block sends the move, and a discarded block does not change the object."""
     obj = member()
     with assert_requests(["TransactWriteItems"]), transactions.atomic():
         obj.move(member_id="b")
@@ -191,7 +191,7 @@ def test_a_move_within_a_block(table: Table) -> None:
 
 
 def test_derived_objects_follow(table: Table) -> None:
-    """Items that follow from the object are written again for its new key, and refer to nothing old."""
+    """Derived items are written again for the new key, without references to the old one."""
     essay = Essay.objects.create(essay_id="a", title="on moving house")
     with assert_requests(["TransactWriteItems"]):
         essay.move(essay_id="b", title="on moving")
@@ -201,7 +201,7 @@ def test_derived_objects_follow(table: Table) -> None:
 
 
 def test_a_version_counts_the_move() -> None:
-    """It is a write like any other, and an outdated object does not move."""
+    """A move increments the version, and an outdated object does not move."""
     ledger = Ledger.objects.create(code="a", serial=1)
     old = Ledger.objects.get(pk="a")
     ledger.move(code="b")
@@ -212,7 +212,7 @@ def test_a_version_counts_the_move() -> None:
 
 
 def test_counters_and_copies_follow() -> None:
-    """The counters of both parents change with the move, and copies are those of the new source."""
+    """The move updates both parents' counters, and copies come from the new source."""
     one, two = (ChatServer.objects.create(server_id=name, name=name) for name in ("one", "two"))
     anna, ben = (ChatUser.objects.create(user_id=name, username=name.title()) for name in ("anna", "ben"))
     membership = ChatMembership.objects.create(server=one, user=anna)
@@ -242,7 +242,7 @@ def test_values_that_are_unique_together_move_with_their_owner() -> None:
 
 
 def test_nothing_is_overwritten(table: Table) -> None:
-    """An object under the new key stays, and so does the one that was to move."""
+    """An object with the new key is kept, and the object does not move."""
     member(member_id="b", email="b@example.org", badge=2)
     obj = member()
     before = stored(table)
@@ -253,7 +253,7 @@ def test_nothing_is_overwritten(table: Table) -> None:
 
 
 def test_what_another_writer_changed_is_not_lost(table: Table) -> None:
-    """The old item has to be as it was read, in every attribute."""
+    """The move requires every attribute of the old item to be unchanged."""
     obj = member()
     Member.objects.filter(pk="a").update(name="Other")
     with pytest.raises(StaleObject, match=r"pk 'a' was changed by another process since it was read \(name\)"):
@@ -322,7 +322,7 @@ def test_a_save_with_another_key_names_move() -> None:
 
 
 def test_each_reference_is_asked_for_once() -> None:
-    """One Query for one item for each kind of object that may refer to the moved one."""
+    """One Query for one item per kind of referring object is enough."""
     board = Board.objects.create(board_id="a", name="A")
     with assert_requests(["Query"] * 4 + ["TransactWriteItems"]) as sent:
         board.move(board_id="b")
@@ -341,7 +341,7 @@ def test_each_reference_is_asked_for_once() -> None:
     ids=["hidden by its manager", "in the partition", "in two keys", "by an index"],
 )
 def test_an_object_that_others_refer_to_does_not_move(make: Any, table: Table) -> None:
-    """They would refer to nothing: the error names them, and nothing is written."""
+    """The error names the referring objects, which would otherwise have an invalid reference."""
     board = Board.objects.create(board_id="a", name="A")
     child = make(board)
     before = pairs(table)
@@ -354,7 +354,7 @@ def test_an_object_that_others_refer_to_does_not_move(make: Any, table: Table) -
 
 
 def test_an_object_in_the_trash_refers_too() -> None:
-    """A deleted child can be restored, and needs its parent then."""
+    """A deleted child can be restored, and then needs its parent."""
     company = Company.objects.create(company_id="a", name="A")
     person = Person.objects.create(company=company, name="Anna")
     person.delete()
@@ -381,7 +381,7 @@ def test_a_failure_leaves_everything_as_it_was(table: Table) -> None:
 
 
 def test_a_move_whose_answer_was_lost_is_recognised(table: Table) -> None:
-    """It was carried out: the same move once more finds its own work, and says that it is done."""
+    """The move was executed. Another attempt recognizes its own result and succeeds."""
     obj = member()
 
     def interceptor(operation: str, params: Mapping[str, Any]) -> None:
@@ -408,7 +408,7 @@ def test_a_move_whose_answer_was_lost_is_recognised(table: Table) -> None:
 
 @pytest.mark.parametrize("refused", [False, True])
 def test_a_move_that_another_writer_made_is_not_this_ones(table: Table, refused: bool) -> None:
-    """What stands there is the very same item, but this object never sent it, or was told that it was refused."""
+    """The item is the same, but this object never sent the request, or it was rejected."""
     member()
     obj, other = Member.objects.get(pk="a"), Member.objects.get(pk="a")
     if refused:
@@ -425,7 +425,7 @@ def test_a_move_that_another_writer_made_is_not_this_ones(table: Table, refused:
 
 
 def test_a_move_elsewhere_is_not_the_one_without_an_answer(table: Table) -> None:
-    """A request whose answer was lost says nothing of another move of the same object."""
+    """A lost response does not apply to another move of the object."""
     obj, other = member(), Member.objects.get(pk="a")
     with refuse("InternalServerError", operation="TransactWriteItems"), pytest.raises(RequestFailed):
         obj.move(member_id="c")
@@ -435,7 +435,7 @@ def test_a_move_elsewhere_is_not_the_one_without_an_answer(table: Table) -> None
 
 
 def test_an_item_of_somebody_else_is_not_taken_for_the_moved_one() -> None:
-    """The old item is there still, so what stands under the new key is another object."""
+    """The old item still exists, so the item with the new key is another object."""
     obj = Sample.objects.create(sample_id="a", text="same")
     Sample.objects.create(sample_id="b", text="same")
     with pytest.raises(AlreadyExists):
@@ -455,7 +455,7 @@ def test_everything_of_a_wide_item_is_compared() -> None:
 
 
 def test_expired_items_are_not_in_the_way() -> None:
-    """What DynamoDB has not removed yet counts as none."""
+    """An expired item that DynamoDB has not removed yet does not conflict."""
     Entry.objects.create(shelf="s", slot=2, expires_at=datetime(2020, 1, 1, tzinfo=UTC))
     entry = Entry.objects.create(shelf="s", slot=1, title="x")
     entry.move(slot=2)

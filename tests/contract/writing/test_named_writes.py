@@ -1,4 +1,4 @@
-"""What is named is written, also where it is as it was read: another writer may have changed it since."""
+"""Named attributes are written even if unchanged, since another process may have changed them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMED: dict[str, Callable[[Any], Any]] = {
 
 
 def changed_elsewhere(**values: Any) -> Stock:
-    """An object that another writer has changed since it was read."""
+    """Return an object that another process has changed since the read."""
     Stock.objects.create(code="s", qty=1, note="n", rank=1, tags=["a"], labels={"a"}, data={"a": 1})
     stock = Stock.objects.get(pk="s")
     Stock.objects.filter(pk="s").update(**values)
@@ -45,7 +45,7 @@ def test_what_is_named_is_written(write: Callable[[Any], Any]) -> None:
 
 
 def test_a_plain_save_writes_what_changed() -> None:
-    """Another writer's value stays, as what is not named is not written."""
+    """A plain save keeps another process's value of an unchanged attribute."""
     stock = changed_elsewhere(qty=2)
     stock.qty = 1
     with assert_requests(0):
@@ -69,7 +69,7 @@ def test_what_is_not_named_is_left_alone() -> None:
 
 
 def test_a_forced_update_of_an_object_that_was_read_in_part_leaves_the_rest_alone() -> None:
-    """What was not read has no value to be written."""
+    """Attributes that were not loaded have no value to write."""
     Stock.objects.create(code="s", qty=1, note="n")
     stock = Stock.objects.only("qty").get(pk="s")
     Stock.objects.filter(pk="s").update(qty=2, note="theirs")
@@ -80,7 +80,7 @@ def test_a_forced_update_of_an_object_that_was_read_in_part_leaves_the_rest_alon
 
 @pytest.mark.parametrize("name", ["rank", "serial"])
 def test_what_a_key_or_a_claim_depends_on_is_stale(name: str) -> None:
-    """Another writer has changed the key or the claim with it: nothing is written."""
+    """If another process has changed the key or the claim, nothing is written."""
     stock = changed_elsewhere(**{name: 2})
     with pytest.raises(StaleObject, match=name):
         stock.save(update_fields=[name])
@@ -90,7 +90,7 @@ def test_what_a_key_or_a_claim_depends_on_is_stale(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["rank", "serial"])
 def test_a_bulk_update_writes_what_a_key_or_a_claim_depends_on(name: str) -> None:
-    """It follows what another writer made of the keys, as it does for a value that changed."""
+    """The update uses the keys of the other process, as it does for changed values."""
     stock = changed_elsewhere(**{name: 2})
     value = getattr(stock, name)
     assert Stock.objects.bulk_update([stock], [name]) == 1
@@ -99,7 +99,7 @@ def test_a_bulk_update_writes_what_a_key_or_a_claim_depends_on(name: str) -> Non
 
 
 def test_another_version_is_not_written_over() -> None:
-    """A version says that another writer was there."""
+    """A version detects the other process."""
     ledger = Ledger.objects.create(code="l", total=1)
     other = Ledger.objects.get(pk="l")
     other.total = 2
@@ -127,14 +127,14 @@ def test_an_update_through_a_queryset_writes_what_was_read_alike(name: str, valu
 
 @pytest.mark.parametrize("name", ["data", "tags", "labels"])
 def test_a_document_that_is_named_unchanged_is_not_written_over_anothers(name: str) -> None:
-    """It would take away what another writer has put in."""
+    """The write would remove another process's additions."""
     stock = changed_elsewhere(**{name: {"data": {"b": 2}, "tags": ["b"], "labels": {"b"}}[name]})
     with pytest.raises(StaleObject, match=name):
         stock.save(update_fields=[name])
 
 
 def test_a_bulk_update_that_is_refused_leaves_the_object_as_it_was() -> None:
-    """It was brought up to the item to be written again: what was read once is no change of the object's own."""
+    """The refreshed values of the failed write are not changes of the object."""
     stock = changed_elsewhere(data={"b": 2}, note="theirs", qty=5)
     with pytest.raises(StaleObject, match="data"):
         Stock.objects.bulk_update([stock], ["note", "data"])
@@ -174,7 +174,7 @@ def give_back_whole(board: Board, note: Note) -> None:
 
 @pytest.mark.parametrize("write", [take_and_give_back, set_again, give_back_whole])
 def test_a_child_that_was_taken_away_and_is_given_back_is_one(board: Any, write: Callable[[Any, Any], None]) -> None:
-    """The object in hand says that it refers to its parent still."""
+    """The loaded child still refers to its parent."""
     note = Note.objects.get(text="x", board=board)
     write(board, note)
     assert [each.pk for each in board.notes.all()] == [note.pk]

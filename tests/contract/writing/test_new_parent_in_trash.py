@@ -25,7 +25,7 @@ def in_block(write: Callable[[], object]) -> None:
 
 
 def assigned(player: Player) -> Player:
-    """Return a player of the other team, which is not saved yet."""
+    """Return an unsaved player of the other team."""
     player.team_id = "c~~u"
     return player
 
@@ -72,7 +72,7 @@ def volume() -> Any:
 
 @pytest.mark.parametrize("write", BY_ATTRIBUTE.values(), ids=BY_ATTRIBUTE)
 def test_player_of_another_team_stays_in_trash(player: Any, write: Any) -> None:
-    """It is as one that was deleted by itself."""
+    """It is like an object that was deleted separately."""
     write(player)
     Team.deleted_objects.get(pk="c~~t").restore()
 
@@ -84,7 +84,7 @@ def test_player_of_another_team_stays_in_trash(player: Any, write: Any) -> None:
 
 @pytest.mark.parametrize("write", BY_ATTRIBUTE.values(), ids=BY_ATTRIBUTE)
 def test_restored_player_of_another_team_is_counted_once(player: Any, table: Table, write: Any) -> None:
-    """It left the count of its former team when it got another one."""
+    """The former team stopped counting the player when the team changed."""
     write(player)
     Player.deleted_objects.get(pk="1").restore()
 

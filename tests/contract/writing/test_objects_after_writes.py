@@ -1,4 +1,4 @@
-"""What an object knows once it was written: also one that was never read, and one whose write had to be begun again."""
+"""The state of an object after its write, also if it was never loaded or the write was retried."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tests.unit.declaring import declare, forgotten
 
 pytestmark = pytest.mark.usefixtures("table")
 
-#: By which index a letter is found through each of its references.
+#: The indexes that find a letter by each of its references.
 INDEXES = {"sender": "gs1", "receiver": "gs2"}
 
 
 def once_before(operation: str, work: Callable[[], object]) -> Any:
-    """Do something before the first request of a kind is sent."""
+    """Call a function before the first request of a kind."""
     begun: list[str] = []
 
     def interceptor(asked: str, params: Mapping[str, Any]) -> None:
@@ -37,7 +37,7 @@ def once_before(operation: str, work: Callable[[], object]) -> Any:
 
 
 def test_an_object_that_was_not_read_is_stored_once_it_is_saved_without_a_change() -> None:
-    """Nothing differs from what is stored, and then it is this object that is."""
+    """The stored item is the same, so the object counts as stored."""
     Firm.objects.create(firm_id="f", name="Firm", stock="S")
     firm = Firm(firm_id="f", name="Firm", stock="S")
     with assert_requests(["GetItem"]):
@@ -47,7 +47,7 @@ def test_an_object_that_was_not_read_is_stored_once_it_is_saved_without_a_change
 
 
 def test_a_computed_value_that_stays_the_same_takes_the_place_of_its_expression(table: Table) -> None:
-    """Another attribute is written; the next save does not compute again."""
+    """Another attribute is written, and the next save does not compute again."""
     stock = Stock.objects.create(code="s", rank=3)
     stock.rank, stock.note = F("rank") + 0, "n"
     stock.save()
@@ -56,7 +56,7 @@ def test_a_computed_value_that_stays_the_same_takes_the_place_of_its_expression(
 
 
 def test_a_change_of_an_object_that_was_not_read_is_computed_again() -> None:
-    """Of what another writer made of its operand meanwhile; the object shows the result."""
+    """Another process has changed the operand; the object shows the new result."""
     Stock.objects.create(code="s", rank=3)
     stock = Stock(code="s", rank=F("rank") + 1)
     with once_before("UpdateItem", lambda: Stock.objects.filter(pk="s").update(rank=10)):
@@ -66,7 +66,7 @@ def test_a_change_of_an_object_that_was_not_read_is_computed_again() -> None:
 
 
 def test_an_operand_that_another_writer_changes_is_not_written_back() -> None:
-    """What is computed again is computed of the new value, which stays and is shown."""
+    """The retry uses the new value, which is kept and shown."""
     Stock.objects.create(code="s", qty=4)
     stock = Stock.objects.get(pk="s")
     stock.rank = F("qty") + 1
@@ -78,7 +78,7 @@ def test_an_operand_that_another_writer_changes_is_not_written_back() -> None:
 
 @pytest.mark.parametrize("read", [True, False], ids=["read", "not read"])
 def test_an_operand_that_was_set_is_written(read: bool) -> None:
-    """Though another writer has changed it meanwhile, since its value was asked for."""
+    """An assigned operand is written, although another process has changed it since."""
     Stock.objects.create(code="s", qty=4)
     stock = Stock.objects.get(pk="s") if read else Stock(code="s")
     stock.qty, stock.rank = 7, F("qty") + 1
@@ -93,12 +93,12 @@ def test_an_operand_that_was_set_is_written(read: bool) -> None:
 
 @pytest.fixture
 def john(table: Table) -> ChatUser:
-    """Somebody whose name is copied."""
+    """Return a person whose name is copied."""
     return ChatUser.objects.create(user_id="1", username="John")
 
 
 def test_a_reference_that_stays_the_same_keeps_its_copy_where_an_object_was_not_read(john: ChatUser) -> None:
-    """The copy is as it is stored, on the object too."""
+    """The object has the stored copy."""
     ChatInvitation.objects.create(invitation_id="i", user=john)
     invitation = ChatInvitation(invitation_id="i", user_id="1")
     with assert_requests(["GetItem"]):
@@ -108,7 +108,7 @@ def test_a_reference_that_stays_the_same_keeps_its_copy_where_an_object_was_not_
 
 
 def test_an_object_is_put_over_another_with_the_same_reference(john: ChatUser) -> None:
-    """Its source is read for the creation that fails, and nothing else is asked for the copy."""
+    """The failed creation reads the source, and the overwrite does not read it again."""
     ChatInvitation.objects.create(invitation_id="i", user=john)
     invitation = ChatInvitation(invitation_id="i", user_id="1")
     with assert_requests(["GetItem", "TransactWriteItems"]):
@@ -124,7 +124,7 @@ def test_an_object_is_put_over_another_with_the_same_reference(john: ChatUser) -
 
 
 def test_a_holder_that_refers_to_one_source_twice_follows_in_one_write(john: ChatUser) -> None:
-    """Both copies are set by one action, since a transaction takes one for each item."""
+    """One action sets both copies, since a transaction accepts one per item."""
     references = {
         name: models.ReferenceAttribute(ChatUser, on_delete=models.DO_NOTHING, related_name="+")
         for name in ("sender", "receiver")
@@ -148,7 +148,7 @@ def test_a_holder_that_refers_to_one_source_twice_follows_in_one_write(john: Cha
 
 
 def test_a_source_with_copies_due_can_be_deleted_in_the_block_that_looks_for_them(john: ChatUser) -> None:
-    """Its copies were to follow after the block: nothing is left that they could follow."""
+    """The copies were due after the block, and no copy is left."""
     for start in range(0, 120, 40):
         with transactions.atomic():
             for number in range(start, start + 40):

@@ -1,4 +1,4 @@
-"""``on_delete`` on the real engine: what a deletion does to the objects that refer to what is deleted."""
+"""``on_delete`` on the real engine: the effect of a deletion on referring objects."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MANAGERS = ("objects", "all_objects", "deleted_objects")
 
 @pytest.fixture
 def ann(table: Table) -> Artist:
-    """An artist to whom nothing refers, and the one to fall back to."""
+    """Return an artist without references, and the default artist."""
     Artist.objects.create(artist_id="nobody")
     return Artist.objects.create(artist_id="ann", name="Ann")
 
@@ -50,7 +50,7 @@ def gallery(table: Table) -> Gallery:
 
 
 def keys(table: Table) -> set[str]:
-    """The partition keys and sort keys of everything that is stored."""
+    """Return all stored partition and sort keys."""
     return {f"{pk} {sk}" for pk, sk in items(table)}
 
 
@@ -181,7 +181,8 @@ def test_what_comes_to_protect_meanwhile_is_reported(ann: Artist) -> None:
 def test_references_are_set_to_nothing_and_to_their_default_in_the_same_transaction(ann: Artist, table: Table) -> None:
     Painting.objects.create(painting_id="p", artist=ann, editor=ann)
     Painting.objects.create(painting_id="q", artist=ann, editor_id="nobody")
-    # SET_NULL and SET_DEFAULT, each live and in the trash; Sketches, and who protects; and all once more afterwards.
+    # SET_NULL and SET_DEFAULT, live and in the trash; Sketches, and protecting objects; and all of them again
+    # afterwards.
     assert ann.delete() == (1, {"catalog.Artist": 1})
     (p, q) = (Painting.objects.get(pk=pk) for pk in "pq")
     assert (p.artist_id, p.artist_name, p.editor_id) == (None, None, "nobody")
@@ -261,7 +262,7 @@ def test_the_trash_takes_what_cascades_and_gives_back_what_it_took(gallery: Gall
 
 
 def test_related_managers_show_what_the_named_one_does(gallery: Gallery) -> None:
-    """A manager is made with what it shows; the related one is made of its class."""
+    """The related manager is created from the class of the named one, with the same visibility."""
     Exhibit.objects.create(exhibit_id="a", gallery=gallery)
     Exhibit.objects.create(exhibit_id="b", gallery=gallery).delete()
     shown = {name: [each.pk for each in gallery.exhibit_set(manager=name).all()] for name in MANAGERS}
@@ -331,7 +332,7 @@ def test_what_looks_after_the_rows_of_sql_models_leaves_these_alone(ann: Artist)
 
 
 def rows_of(obj: Artist) -> Any:
-    """What Django's collector would do about an object."""
+    """Return the actions of Django's collector for an object."""
     collector: Any = _Rows(using="default", origin=obj)
     collector.collect([obj])
     return dict(collector.data)
@@ -348,7 +349,7 @@ def test_explain_says_that_a_deletion_asks_the_same_index() -> None:
 
 @pytest.mark.parametrize("kill", [2, 6, 7])
 def test_a_deletion_that_is_killed_is_completed_when_it_is_called_again(ann: Artist, table: Table, kill: int) -> None:
-    """References that are set come before the object goes, so that it is there to begin again with."""
+    """References are set before the object is deleted, so a retry can continue."""
     paintings(120, artist=ann, editor=ann)
     with crash_behind(kill) as asked, pytest.raises(Crash):
         ann.delete()

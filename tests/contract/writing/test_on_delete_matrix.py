@@ -1,4 +1,4 @@
-"""Each ``on_delete``, checked or not, with a trash on either side or on none: what is left of who refers."""
+"""Each ``on_delete``, checked or not, with and without a trash on both sides: the state of the referring object."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WAYS: dict[str, Any] = {
     "SET_DEFAULT": models.SET_DEFAULT,
     "DO_NOTHING": models.DO_NOTHING,
 }
-#: To what an object refers after the other one is deleted for good, where that is not what it was.
+#: The new target of a reference after a permanent deletion, if it changes.
 REFERS_TO = {"SET_NULL": None, "SET_DEFAULT": "other"}
 GONE = "gone"
 
@@ -32,7 +32,7 @@ World = tuple[Any, Any, str, bool]
 
 
 def declared_as(way: str, checked: bool, trash: bool, own: bool) -> str:
-    """What a case is called."""
+    """Return the name of a case."""
     marks = {"checked": checked, "trash": trash, "own trash": own}
     return " ".join([way, *(mark for mark, given in marks.items() if given)])
 
@@ -40,7 +40,7 @@ def declared_as(way: str, checked: bool, trash: bool, own: bool) -> str:
 CASES = [
     (way, checked, trash, own)
     for way in WAYS
-    # What nothing is done about cannot be counted.
+    # DO_NOTHING cannot be combined with a count.
     for checked in ((False,) if way == "DO_NOTHING" else (False, True))
     for trash in (False, True)
     for own in (False, True)
@@ -54,7 +54,7 @@ CASES = [
     ],
 )
 def declared(request: Any) -> Iterator[World]:
-    """What is referred to, with a trash or without; who refers, with one of its own or without; and how."""
+    """Return models for the target and the referring object, each with or without a trash."""
     way, checked, trash, own = request.param
     with forgotten():
         house = declare(
@@ -86,12 +86,12 @@ def world(declared: World, table: Table) -> World:
 
 
 def everywhere(model: Any) -> Any:
-    """The manager of what is live and in the trash."""
+    """Return the manager of live and deleted objects."""
     return getattr(model, "all_objects", model.objects)
 
 
 def state(guest: Any) -> tuple[str | None, bool] | str:
-    """To what the guest refers, and whether it is live."""
+    """Return the guest's reference, and whether it is live."""
     try:
         found = everywhere(guest).consistent().get(pk="g")
     except ObjectDoesNotExist:
@@ -100,7 +100,7 @@ def state(guest: Any) -> tuple[str | None, bool] | str:
 
 
 def refused(write: Callable[[], Any]) -> bool:
-    """Whether somebody who refers keeps it from being deleted."""
+    """Return whether a referring object prevents the deletion."""
     try:
         write()
     except ProtectedError:
@@ -109,17 +109,17 @@ def refused(write: Callable[[], Any]) -> bool:
 
 
 def is_there(house: Any) -> bool:
-    """Whether the house is live."""
+    """Return whether the house is live."""
     return bool(house.objects.consistent().filter(pk="h").exists())
 
 
 def expected_for_good(way: str, *, live: bool) -> tuple[str | None, bool] | str:
-    """What is left of the guest where the house goes for good."""
+    """Return the expected state of the guest after the house's permanent deletion."""
     return GONE if way == "CASCADE" else (REFERS_TO.get(way, "h"), live)
 
 
 def test_a_deletion(world: World) -> None:
-    """To the trash and back, where there is one; for good, where there is none."""
+    """Objects with a trash go there and back; others are deleted permanently."""
     house, guest, way, _ = world
     soft = hasattr(house, "deleted_objects")
     own = hasattr(guest, "deleted_objects")
@@ -138,14 +138,14 @@ def test_a_deletion(world: World) -> None:
 
 
 def test_a_deletion_for_good(world: World) -> None:
-    """Whether or not there is a trash, which is not asked."""
+    """The trash does not matter."""
     house, guest, way, _ = world
     assert refused(house.objects.get(pk="h").hard_delete) is (way == "PROTECT")
     assert state(guest) == expected_for_good(way, live=True)
 
 
 def test_a_deletion_for_good_of_what_lies_in_the_trash(world: World) -> None:
-    """What went along is gone, what stayed is dealt with now."""
+    """Cascaded objects are deleted, and remaining ones are handled now."""
     house, guest, way, _ = world
     if not hasattr(house, "deleted_objects") or refused(house.objects.get(pk="h").delete):
         return
@@ -154,7 +154,7 @@ def test_a_deletion_for_good_of_what_lies_in_the_trash(world: World) -> None:
 
 
 def test_one_in_the_trash_who_refers(world: World) -> None:
-    """The trash of the house is not refused by one in the trash; the deletion for good is."""
+    """A referring object in the trash does not prevent a soft delete, but it prevents a permanent deletion."""
     house, guest, way, _ = world
     if not hasattr(guest, "deleted_objects"):
         return
@@ -177,7 +177,7 @@ def test_a_deletion_by_a_queryset(world: World) -> None:
 
 
 def test_who_comes_to_refer_to_what_is_not_there(world: World) -> None:
-    """Refused where references are checked; found later where they are not, and something would have been done."""
+    """A checked reference is rejected; an unchecked one is found later if ``on_delete`` has an effect."""
     house, guest, way, checked = world
     guest.objects.get(pk="g").hard_delete()
     house.objects.get(pk="h").hard_delete()
@@ -191,7 +191,7 @@ def test_who_comes_to_refer_to_what_is_not_there(world: World) -> None:
 
 
 def test_who_comes_to_refer_to_what_lies_in_the_trash(world: World) -> None:
-    """Refused where references are checked."""
+    """A checked reference is rejected."""
     house, guest, _, checked = world
     guest.objects.get(pk="g").hard_delete()
     if not hasattr(house, "deleted_objects"):

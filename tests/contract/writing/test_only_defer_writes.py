@@ -1,4 +1,4 @@
-"""Writing objects that were read in part: they are read whole first, so that keys and unique values stay right."""
+"""Partially loaded objects are loaded completely before a write, so that keys and unique values stay correct."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("people")
 
 @pytest.fixture
 def people(table: Table) -> None:
-    """A company with somebody whose address is unique."""
+    """Return a company with a person whose address is unique."""
     fill()
 
 
@@ -84,7 +84,7 @@ WRITES: list[tuple[str, Any, Callable[[Any], Any], list[str]]] = [
 def test_a_write_leaves_the_table_as_that_of_a_whole_object_does(
     table: Table, query: Any, write: Any, operations: list[str]
 ) -> None:
-    """One GetItem is sent first, none if nothing was set; items, keys and claims are what a whole object leaves."""
+    """One GetItem is sent first if something changed; the table then has the same items, keys and claims."""
     with frozen_time(datetime(2030, 1, 1, tzinfo=UTC)):
         table_ready()
         fill()
@@ -99,7 +99,7 @@ def test_a_write_leaves_the_table_as_that_of_a_whole_object_does(
 
 
 def test_a_restore_takes_the_unique_values_back(table: Table) -> None:
-    """The claim of a value that was not read is put with the object."""
+    """The object's restoration claims a value that was not loaded."""
     before = stored(table)
     PERSON.get().delete()
     person = Person.deleted_objects.only("name").get(person_id="mike")
@@ -110,7 +110,7 @@ def test_a_restore_takes_the_unique_values_back(table: Table) -> None:
 
 
 def test_what_was_loaded_by_access_is_not_read_again() -> None:
-    """After the rest was read for an attribute, a save sends the write alone."""
+    """After an attribute was loaded on access, a save sends only the write."""
     company = COMPANY.only("name").get()
     assert company.stock == "ACM"
     with assert_requests(["UpdateItem"]):
@@ -118,7 +118,7 @@ def test_what_was_loaded_by_access_is_not_read_again() -> None:
 
 
 def test_an_object_is_whole_after_it_was_written() -> None:
-    """What had to be read for the write is there."""
+    """The write loads the missing attributes."""
     company = COMPANY.only("name").get()
     change(company, name="New")
     with assert_requests(0):
@@ -127,7 +127,7 @@ def test_an_object_is_whole_after_it_was_written() -> None:
 
 
 def test_nothing_of_another_writers_is_undone() -> None:
-    """What was not set follows the item, whether it was read before or not."""
+    """Unchanged attributes have the item's values, whether or not they were loaded before."""
     company = COMPANY.only("name", "public").get()
     COMPANY.update(stock="NEW", public=True)
     change(company, name="Mine")
@@ -137,7 +137,7 @@ def test_nothing_of_another_writers_is_undone() -> None:
 
 
 def test_another_writers_change_of_the_same_key_is_noticed() -> None:
-    """A key was read, changed here and changed there: StaleObject, as for a whole object."""
+    """A key that this and another process have changed raises StaleObject, as for a whole object."""
     company = COMPANY.only("name").get()
     COMPANY.update(name="Theirs")
     with pytest.raises(StaleObject, match="changed by another process"):
@@ -146,7 +146,7 @@ def test_another_writers_change_of_the_same_key_is_noticed() -> None:
 
 
 def test_another_writers_change_is_noticed_after_the_rest_was_read() -> None:
-    """That an attribute was accessed in between does not hide what happened to another one."""
+    """Loading one attribute does not hide another process's change of a different one."""
     company = COMPANY.only("name").get()
     company.name = "Mine"
     COMPANY.update(name="Theirs")
@@ -156,7 +156,7 @@ def test_another_writers_change_is_noticed_after_the_rest_was_read() -> None:
 
 
 def test_another_writers_value_in_the_place_of_none_is_noticed(table: Table) -> None:
-    """A unique value that was read as missing, set here and set there: the other's claim is not lost."""
+    """If both processes set a missing unique value, the other one's claim is kept."""
     Member.objects.create(member_id="m", email="m@x.org")
     member = Member.objects.only("badge").get(pk="m")
     Member.objects.filter(pk="m").update(badge=1)
@@ -166,7 +166,7 @@ def test_another_writers_value_in_the_place_of_none_is_noticed(table: Table) -> 
 
 
 def test_a_unique_value_of_another_writers_is_given_free(table: Table) -> None:
-    """The claim that a deletion frees is that of the item, not of what was known when the object was read."""
+    """A deletion releases the claim of the stored item rather than the loaded one."""
     person = PERSON.only("name").get()
     change(PERSON.get(), email="new@x.org")
     person.hard_delete()
@@ -174,7 +174,7 @@ def test_a_unique_value_of_another_writers_is_given_free(table: Table) -> None:
 
 
 def test_an_object_that_is_gone_is_told_as_a_whole_one_is() -> None:
-    """Saving raises StaleObject, deleting counts nothing, restoring finds none."""
+    """Saving raises StaleObject, deleting counts no object, and restoring does not find any."""
     found = [COMPANY.only("name").get() for _ in range(4)]
     COMPANY.get().hard_delete()
     with pytest.raises(StaleObject, match="Nothing was written"):
@@ -186,7 +186,7 @@ def test_an_object_that_is_gone_is_told_as_a_whole_one_is() -> None:
 
 
 def test_an_object_that_was_deleted_since_is_not_deleted_again() -> None:
-    """The trash keeps the moment of the first deletion."""
+    """The trash keeps the time of the first deletion."""
     company = COMPANY.only("name").get()
     COMPANY.get().delete()
     deleted_at = COMPANY.get().deleted_at
@@ -196,7 +196,7 @@ def test_an_object_that_was_deleted_since_is_not_deleted_again() -> None:
 
 
 def test_after_a_deletion_everything_is_there() -> None:
-    """Receivers of ``post_delete`` see each attribute, though the item is gone."""
+    """Receivers of ``post_delete`` see each attribute, although the item is deleted."""
     Firm.objects.create(firm_id="f", name="F", stock="S")
     seen = []
 
@@ -214,7 +214,7 @@ def test_after_a_deletion_everything_is_there() -> None:
 
 
 def test_writing_through_a_queryset_reads_whole_items() -> None:
-    """``only()`` changes nothing for ``update()`` and ``delete()``: no object is read a second time."""
+    """``only()`` does not affect ``update()`` and ``delete()``, which read each object once."""
     Sample.objects.create(sample_id="s", text="a", integer=1)
     asked = Sample.objects.filter(pk="s").only("text")
     with assert_requests(["UpdateItem"]):

@@ -1,4 +1,4 @@
-"""What a write has to find is found whatever the order of ``Meta.ordering``, which no key may have."""
+"""A write finds dependent objects with any ``Meta.ordering``, even if no key has this order."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def test_children_are_deleted_with_their_parent(wall: Wall) -> None:
 
 
 def test_copies_follow_their_source(wall: Wall) -> None:
-    """The holders are found by the reference."""
+    """A key finds the holders by their reference."""
     wall.name = "South"
     wall.save()
     assert {pin.wall_name for pin in Pin.objects.filter(wall=wall).order_by("pin_id")} == {"South"}
 
 
 def test_an_object_that_others_refer_to_is_not_moved(wall: Wall) -> None:
-    """The references are found by their key."""
+    """A key finds the references."""
     with pytest.raises(NotSupported, match=r"catalog\.Pin"):
         wall.move(wall_id="x")

@@ -1,4 +1,4 @@
-"""What a write of a plain model passes: none of the modules that have nothing to do for it."""
+"""A write of a plain model does not enter modules of features that it does not use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.other_names import typed
 pytestmark = pytest.mark.usefixtures("table")
 
 PACKAGE = Path(dynamo_single.__file__).parent
-#: The modules of what follows from a write, and of what is asked while a migration is open.
+#: The modules for dependent writes, and for an open migration.
 UNCONCERNED = {
     "orm.effects.copies",
     "orm.effects.copy_updates",
@@ -37,7 +37,7 @@ UNCONCERNED = {
 
 
 def entered(work: Callable[[], object]) -> list[str]:
-    """The modules of which a function is called, each as often as that happens."""
+    """Count the function calls by module."""
     found: list[str] = []
 
     def note(frame: FrameType, event: str, argument: Any) -> None:
@@ -54,7 +54,7 @@ def entered(work: Callable[[], object]) -> list[str]:
 
 
 def test_a_plain_model_has_no_effects() -> None:
-    """Nothing is looked for that follows from its items."""
+    """The app does not look for dependent items."""
     assert effects_of(Firm) == ()
 
 
@@ -84,14 +84,14 @@ WRITES = pytest.mark.parametrize(
 @WRITES
 @typed
 def test_a_plain_write_enters_no_effect(write: Callable[[Firm], object], table: Table) -> None:
-    """Claims, copies, counters, derived items, versions, shards and upgrades cost nothing where there are none."""
+    """Unused claims, copies, counters, derived items, versions, shards and upgrades do not cost anything."""
     firm = Firm.objects.create(firm_id="f", name="Firm", stock="F")
     assert UNCONCERNED.isdisjoint(entered(lambda: write(firm)))
 
 
 @pytest.mark.parametrize("model", [Firm, Product])
 def test_a_plain_write_asks_nothing_of_migrations(model: Any, table: Table) -> None:
-    """Once the table was asked: an operation takes its binding, and carries that to the end."""
+    """Once the state is cached, an operation takes its binding and keeps it to the end."""
     names = {Firm: {"firm_id": "f", "name": "Firm", "stock": "F"}, Product: {"product_id": "p"}}[model]
     model.objects.create(**names).hard_delete()
     obj = model.objects.create(**names)
@@ -102,7 +102,7 @@ def test_a_plain_write_asks_nothing_of_migrations(model: Any, table: Table) -> N
 
 
 def test_a_save_takes_one_binding(monkeypatch: pytest.MonkeyPatch, table: Table) -> None:
-    """And asks once whether the table has to be asked."""
+    """The save also checks once whether the state must be read."""
     firm = Firm.objects.create(firm_id="f", name="Firm", stock="F")
     firm.save()
     taken: list[Any] = []

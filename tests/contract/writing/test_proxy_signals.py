@@ -1,4 +1,4 @@
-"""Signals of a proxy's objects name the proxy, as Django's on SQLite do, by whichever way an object is written."""
+"""Signals of a proxy's objects have the proxy as sender, like Django's on SQLite, for every way to write."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def proxy_of(model: Any, name: str, base: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def both(django_db_blocker: Any) -> Iterator[list[tuple[Any, Any, Callable[[Any], Any]]]]:
-    """A model and its proxy here and on SQLite, with what gives a manager's queryset."""
+    """Return a model and its proxy here and on SQLite, with functions that return a manager's queryset."""
     with forgotten(), django_db_blocker.unblock(), sqlite() as connection:
 
         class Song(django_models.Model):
@@ -109,7 +109,7 @@ WAYS: dict[str, Callable[[Any, Any], object]] = {
 @pytest.mark.parametrize("writes", [0, 1])
 @pytest.mark.parametrize("way", WAYS)
 def test_signals_are_djangos(both: Any, way: str, writes: int, listens: str | None) -> None:
-    """Of receivers of the model, of the proxy, of what goes along, and of all."""
+    """This includes receivers of the model, the proxy, cascading models and all models."""
     told: list[list[tuple[str, str, str]]] = []
     results: list[object] = []
     for (model, proxy, child), names, asked in both:

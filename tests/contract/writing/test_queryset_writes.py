@@ -59,21 +59,21 @@ def failing_at(key: str, operation: str) -> Any:
 
 
 def test_update_sends_one_update_for_each_object() -> None:
-    """The queryset is read with one Query, then each object is updated under its condition."""
+    """One Query reads the queryset, and each object takes a conditional update."""
     with assert_requests(["Query", "UpdateItem", "UpdateItem"]):
         assert Person.objects.filter(company="c1").update(role="founder") == 2
     assert set(Person.objects.values_list("role", flat=True)) == {"founder"}
 
 
 def test_update_moves_objects_in_their_indexes() -> None:
-    """A new value is found in the index that holds it, and the old one no more."""
+    """The index finds the new value, and does not find the old one."""
     Person.objects.filter(person_id="anna").update(name="Berta")
     assert names(Person.objects.filter(name="Berta")) == ["Berta"]
     assert names(Person.objects.filter(name="Anna")) == []
 
 
 def test_update_takes_objects_for_references() -> None:
-    """A reference is set to an object or to its ``pk``, and to nothing where it may be null."""
+    """You can set a reference to an object, its ``pk``, or ``None`` if it is nullable."""
     board = Board.objects.create(board_id="b", name="B")
     Note.objects.create(note_id="n")
     for value, expected in ((board, "b"), (None, None), ("b", "b")):
@@ -82,7 +82,7 @@ def test_update_takes_objects_for_references() -> None:
 
 
 def test_values_do_not_keep_update_from_writing() -> None:
-    """As with Django, what a row would be put into does not matter to ``update()``."""
+    """As in Django, ``update()`` ignores the format of rows."""
     assert Person.objects.filter(company="c1").values("name").update(role="founder") == 2
 
 
@@ -108,7 +108,7 @@ def test_values_do_not_keep_update_from_writing() -> None:
 def test_a_wrong_update_is_refused_before_anything_is_sent(
     changes: dict[str, Any], error: type[Exception], message: str, person: str
 ) -> None:
-    """Names and values are checked whether or not an object matches."""
+    """Names and values are checked even if no object matches."""
     with assert_requests(0), pytest.raises(error) as raised:
         Person.objects.filter(person_id=person).update(**changes)
     assert message in str(raised.value)
@@ -121,7 +121,7 @@ def test_an_object_of_another_model_is_no_reference() -> None:
 
 
 def test_a_unique_value_is_not_given_to_several() -> None:
-    """Two objects cannot have one unique value, so nothing is written where more than one matches."""
+    """Two objects cannot have one unique value, so nothing is written if several match."""
     for number in (1, 2):
         Member.objects.create(member_id=f"m{number}", email=f"{number}@example.org", badge=number)
     with assert_requests(["Query"]), pytest.raises(NotSupported, match=r"Member.badge is unique, and 2 objects match"):
@@ -144,7 +144,7 @@ def test_an_update_is_made_only_if_the_condition_still_holds() -> None:
 
 
 def test_another_change_does_not_keep_an_update_from_being_made() -> None:
-    """An object that still meets the conditions is written, with what the other writer changed."""
+    """An object that still meets the conditions is updated, and keeps the other process's change."""
 
     def rename() -> None:
         Person.objects.filter(person_id="anna").update(name="Berta")
@@ -164,7 +164,7 @@ def test_an_object_that_went_to_the_trash_is_not_updated() -> None:
 
 
 def test_a_canonical_condition_holds_as_long_as_the_value_is_the_same() -> None:
-    """DynamoDB cannot compare canonical forms, so the value has to be the one that was read."""
+    """DynamoDB cannot compare canonical values, so the update requires the loaded value."""
     Member.objects.create(member_id="m", email="Anna@Example.org")
     of_anna = Member.objects.filter(email__canonical="anna@example.org")
     assert of_anna.update(name="Anna") == 1
@@ -174,7 +174,7 @@ def test_a_canonical_condition_holds_as_long_as_the_value_is_the_same() -> None:
 
 
 def test_a_deletion_is_made_only_if_the_condition_still_holds() -> None:
-    """What was renewed in the meantime is not deleted, and not counted."""
+    """An object that has been renewed is not deleted or counted."""
     Sample.objects.create(sample_id="s", text="expired")
     Sample.objects.create(sample_id="t", text="expired")
     with meanwhile("DeleteItem", lambda: Sample.objects.filter(pk="s").update(text="renewed")):
@@ -191,7 +191,7 @@ def test_a_deletion_is_made_only_if_the_condition_still_holds() -> None:
     ],
 )
 def test_a_failure_midway_says_what_is_written(write: Callable[[], Any], operation: str, verb: str) -> None:
-    """The error has the objects that were written and the one that was not, and DynamoDB's error as its cause."""
+    """The error names the written objects and the failed one, and DynamoDB's error is its cause."""
     for number in (1, 2, 3):
         Sample.objects.create(sample_id=f"s{number}")
     with failing_at("SAMPLE#s2", operation), pytest.raises(BulkError) as raised:
@@ -204,7 +204,7 @@ def test_a_failure_midway_says_what_is_written(write: Callable[[], Any], operati
 
 
 def test_a_failure_before_anything_is_written_is_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is written and nothing else is tried, so there is nothing more to say than why."""
+    """The original error is enough, since no object was written or tried."""
     monkeypatch.setattr("dynamo_single.table.table.LONGEST_PAUSE", 0.0)
     with refuse("ProvisionedThroughputExceededException", operation="UpdateItem"), pytest.raises(Throttled):
         Person.objects.filter(company="c1").update(role="founder")
@@ -220,7 +220,7 @@ def test_delete_puts_each_object_into_the_trash() -> None:
 
 
 def test_delete_in_the_trash_says_what_to_do() -> None:
-    """Deleting what is deleted would do nothing; the error names the two things that do something."""
+    """The error names the two alternatives to a second deletion."""
     with (
         assert_requests(0),
         pytest.raises(NotSupported, match=r"hard_delete\(\) to delete them permanently, or restore\(\)"),
@@ -229,7 +229,7 @@ def test_delete_in_the_trash_says_what_to_do() -> None:
 
 
 def test_hard_delete_empties_the_trash() -> None:
-    """Objects are gone for good, with one request each."""
+    """Each object is permanently deleted with one request."""
     with assert_requests(["Query", "TransactWriteItems"]):
         Person.objects.filter(person_id="anna").update(email="anna@example.org")
     Person.objects.filter(person_id="anna").delete()
@@ -239,7 +239,7 @@ def test_hard_delete_empties_the_trash() -> None:
 
 
 def test_hard_delete_purges_live_objects_with_their_unique_values(table: Table) -> None:
-    """A queryset of live objects is deleted for good too, and what was unique is free."""
+    """A queryset of live objects is permanently deleted, and its unique values are released."""
     Member.objects.create(member_id="m", email="a@example.org", badge=1)
     assert Member.objects.filter(pk="m").hard_delete() == (1, {"catalog.Member": 1})
     assert claims(table) == {}
@@ -247,14 +247,14 @@ def test_hard_delete_purges_live_objects_with_their_unique_values(table: Table) 
 
 
 def test_what_was_restored_in_the_meantime_is_not_purged() -> None:
-    """Emptying the trash leaves alone what is not in it any more."""
+    """A purge of the trash skips restored objects."""
     with meanwhile("DeleteItem", lambda: Person.deleted_objects.get(pk="c1~~zoe").restore()):
         assert Person.deleted_objects.all().hard_delete() == (0, {})
     assert names(Person.objects.filter(company="c1")) == ["Anna", "Mike", "Zoe"]
 
 
 def test_restore_takes_each_object_out_of_the_trash() -> None:
-    """Those that were in the trash are counted; live ones are left alone."""
+    """Restored objects are counted, and live ones stay the same."""
     Person.objects.filter(person_id="anna").delete()
     assert Person.all_objects.filter(company="c1").restore() == (2, {"directory.Person": 2})
     assert names(Person.objects.filter(company="c1")) == ["Anna", "Mike", "Zoe"]
@@ -262,7 +262,7 @@ def test_restore_takes_each_object_out_of_the_trash() -> None:
 
 
 def test_restore_reports_what_it_could_not_do() -> None:
-    """A unique value that was taken in the meantime stops it, with what was restored until then."""
+    """If a unique value is taken, the restoration stops, and the error names the restored objects."""
     for number in (1, 2):
         Member.objects.create(member_id=f"m{number}", email=f"{number}@example.org").delete()
     Member.objects.create(member_id="m3", email="2@example.org")
@@ -280,7 +280,7 @@ def test_a_model_without_trash_restores_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["delete", "hard_delete"])
 def test_a_manager_deletes_nothing(name: str) -> None:
-    """As with Django, everything is deleted only by who says ``all()``."""
+    """As in Django, deleting everything requires ``all()``."""
     assert not hasattr(Company.objects, name)
 
 
@@ -292,7 +292,7 @@ def test_templates_do_not_write(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["delete", "hard_delete", "restore"])
 def test_slices_and_rows_are_not_deleted(name: str) -> None:
-    """As with Django, only whole querysets of objects are."""
+    """As in Django, only complete querysets of objects can be deleted."""
     with assert_requests(0), pytest.raises(TypeError, match=name):
         getattr(Company.objects.all()[:1], name)()
     with assert_requests(0), pytest.raises(TypeError, match=name):
@@ -312,7 +312,7 @@ def test_get_or_create_reads_and_writes_once_each() -> None:
 
 
 def test_update_or_create_changes_what_it_finds() -> None:
-    """An existing object is updated, a missing one created."""
+    """The call updates an existing object and creates a missing one."""
     found, created = Company.objects.update_or_create(company_id="c1", defaults={"name": "Renamed"})
     other, made = Company.objects.update_or_create(company_id="c8", defaults={"name": "Made"})
     assert (found.name, created, other.name, made) == ("Renamed", False, "Made", True)

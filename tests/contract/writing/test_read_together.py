@@ -1,4 +1,4 @@
-"""Kinds of children that lie beside each other in their parent's partition are read by one Query, whatever is done."""
+"""One Query reads all kinds of children that are adjacent in their parent's partition."""
 
 from __future__ import annotations
 
@@ -33,40 +33,40 @@ def company() -> Company:
 
 @pytest.fixture
 def extra() -> Iterator[None]:
-    """Models that are declared in the test are gone after it."""
+    """Unregister the test's models afterwards."""
     with forgotten():
         yield
 
 
 def beside(label: str, sort: str) -> Any:
-    """A model of the company's partition that does not go along with it."""
+    """Return a model in the company's partition without a cascade."""
     attributes = {"company_id": models.UnicodeAttribute(), "number": models.UnicodeAttribute()}
     return declare(label, ("COMPANY#{company_id}", sort), **attributes)
 
 
 def keys(objects: list[Any]) -> list[str]:
-    """Which objects these are."""
+    """Return the keys of objects."""
     return [obj.pk for obj in objects]
 
 
-# what is done to a parent
+# operations on a parent
 
 
 def test_a_soft_delete_reads_the_partition_once(company: Company) -> None:
-    """One Query for people and offices, then the transaction, and the Query again for what came in the meantime."""
+    """A Query reads people and offices before the transaction, and another one finds later children."""
     with assert_requests(["Query", "TransactWriteItems", "Query"]):
         assert company.delete() == (6, {"directory.Company": 1, "directory.Person": 3, "directory.Office": 2})
 
 
 def test_a_restore_reads_the_partition_once(company: Company) -> None:
-    """Before it for what comes back, and after it for what another deletion put into the trash meanwhile."""
+    """One Query finds the objects to restore; a second one finds objects that another deletion has added since."""
     company.delete()
     with assert_requests(["Query", "TransactWriteItems", "Query"]):
         assert company.restore()[0] == 6
 
 
 def test_an_interrupted_deletion_is_completed_by_one_query(company: Company) -> None:
-    """What is live and what went already are read together."""
+    """One Query reads live and deleted children."""
     company.delete()
     Person.objects.create(company=company, person_id="late", name="Late")
     with assert_requests(["GetItem", "Query", "TransactWriteItems"]):
@@ -74,14 +74,14 @@ def test_an_interrupted_deletion_is_completed_by_one_query(company: Company) -> 
 
 
 def test_a_deletion_for_good_reads_the_partition_once(company: Company) -> None:
-    """Before it, and after it for children that were created meanwhile; those in the trash are found too."""
+    """One Query before and one after the deletion find live, deleted and new children."""
     Person.objects.get(company=company, person_id="p0").delete()
     with assert_requests(["Query", "TransactWriteItems", "Query"]):
         assert company.hard_delete()[0] == 6
 
 
 def test_the_admin_is_told_what_goes_along_by_one_query(company: Company) -> None:
-    """Into the trash, or for good."""
+    """This applies to the trash and to permanent deletion."""
     with assert_requests(["Query"]):
         assert keys(run(TRASH.below([company]))) == ["c1~~p0", "c1~~p1", "c1~~p2", "c1~~o0", "c1~~o1"]
     with assert_requests(["Query"]):
@@ -92,7 +92,7 @@ def test_the_admin_is_told_what_goes_along_by_one_query(company: Company) -> Non
 
 
 def test_other_models_between_them_are_not_read(company: Company, extra: None) -> None:
-    """Where any number of them can lie between two kinds, each kind is read by itself."""
+    """If other models can be between two kinds, each kind takes a separate Query."""
     between = beside("Between", "ORDER#{number}")
     between.objects.create(company_id="c1", number="1")
     with assert_requests(["Query", "Query"]):
@@ -101,7 +101,7 @@ def test_other_models_between_them_are_not_read(company: Company, extra: None) -
 
 @pytest.mark.parametrize("sort", ["AAA#{number}", "QQQ#{number}"])
 def test_other_models_beside_them_are_no_matter(company: Company, extra: None, sort: str) -> None:
-    """They are outside of the range that is read."""
+    """They are outside the range of the Query."""
     beside("Outside", sort).objects.create(company_id="c1", number="1")
     with assert_requests(["Query"]) as sent:
         assert len(run(TRASH.below([company]))) == 5
@@ -118,7 +118,7 @@ def test_a_single_item_between_them_is_read_and_left_out(company: Company, extra
 
 @typed
 def test_a_foreign_item_among_the_children_is_named(company: Company, table: Table) -> None:
-    """Something else wrote into the keys of people: as everywhere, that is an error."""
+    """If another program writes an item with a person's key, the read raises an error, as everywhere."""
     key = {"pk": {"S": "COMPANY#c1"}, "sk": {"S": "PEOPLE#p0"}}
     change = {"UpdateExpression": "SET itemType = :type", "ExpressionAttributeValues": {":type": {"S": "Stranger"}}}
     table.call("UpdateItem", {"TableName": table.name, "Key": key, **change})
@@ -130,7 +130,7 @@ def test_a_foreign_item_among_the_children_is_named(company: Company, table: Tab
 
 
 def fetched(*querysets: Any) -> list[list[str]]:
-    """The results of querysets that are read together."""
+    """Return the results of querysets that share a read."""
     querysets[0]._fetch_with(querysets[1:])
     return [keys(list(queryset)) for queryset in querysets]
 
@@ -144,7 +144,7 @@ def test_each_queryset_has_its_own_order(company: Company) -> None:
 
 
 def test_several_parents_are_one_query_each(company: Company) -> None:
-    """The order is that of the parents, as it was asked for."""
+    """The results have the requested order of parents."""
     other = Company.objects.create(company_id="c2", name="Other")
     Person.objects.create(company=other, person_id="q", name="Q")
     asked = {"company__in": [other, company]}
@@ -154,7 +154,7 @@ def test_several_parents_are_one_query_each(company: Company) -> None:
 
 
 def test_conditions_and_visibility_are_each_querysets_own(company: Company) -> None:
-    """What one leaves out the other may have."""
+    """One queryset can contain objects that another one excludes."""
     Person.objects.get(company=company, person_id="p1").delete()
     people = Person.all_objects.filter(company=company).using_index("primary")
     with assert_requests(["Query"]):
@@ -180,7 +180,7 @@ def test_conditions_and_visibility_are_each_querysets_own(company: Company) -> N
     ids=["slice", "rows", "part", "prefetched", "range", "index", "none"],
 )
 def test_what_is_no_whole_kind_is_read_by_itself(company: Company, asked: Any) -> None:
-    """Nothing is read before such a queryset is evaluated."""
+    """Such a queryset is read only when it is evaluated."""
     with assert_requests([]):
         asked(company)._fetch_with([Office.objects.filter(company=company)])
 
@@ -189,13 +189,13 @@ def test_what_is_no_whole_kind_is_read_by_itself(company: Company, asked: Any) -
 
 
 def test_a_block_reads_them_together(company: Company) -> None:
-    """The Query is sent at once, the writes at the end."""
+    """The block sends the Query immediately, and the writes at its end."""
     with assert_requests(["Query", "TransactWriteItems"]), transactions.atomic():
         company.delete()
 
 
 def test_a_pending_write_between_them_is_not_met(company: Company, extra: None) -> None:
-    """Each kind is read by itself then, since neither would give what is pending."""
+    """Each kind is then read separately, since neither contains the pending object."""
     single = beside("Single", "ORDER")
     with assert_requests(["Query", "Query", "TransactWriteItems"]), transactions.atomic():
         single(company_id="c1", number="1").save()
@@ -203,7 +203,7 @@ def test_a_pending_write_between_them_is_not_met(company: Company, extra: None) 
 
 
 def test_a_pending_write_of_a_child_is_refused_as_ever(company: Company) -> None:
-    """A read would give what was before."""
+    """A read would return the former value."""
     person = Person.objects.get(company=company, person_id="p0")
     person.name = "Other"
     with pytest.raises(PendingWrite, match="is written in this atomic"), transactions.atomic():

@@ -1,4 +1,4 @@
-"""Restoring while an index is behind: what went to the trash with an object is counted, so that nothing is missed."""
+"""If an index is late, a restoration waits until it has found all counted objects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("table")
 
 @contextmanager
 def lagging(times: int) -> Iterator[list[str]]:
-    """The first Queries of the index show nothing of the trash yet; each is noted."""
+    """Let the first Queries of the index omit the trash, and record them."""
     asked: list[str] = []
 
     def behind(operation: str, params: Mapping[str, Any]) -> Any:
@@ -48,7 +48,7 @@ def team(table: Table) -> Any:
 
 
 def number(table: Table) -> str | None:
-    """What is stored at the team."""
+    """Return the number stored with the team."""
     return items(table)["CLUB#c", "TEAM#t"].get("deletedAlong", {}).get("N")
 
 
@@ -58,7 +58,7 @@ def live() -> str:
 
 
 def test_restore_waits_for_the_index(team: Any, table: Table) -> None:
-    """What the index does not show at first comes back with the others, and the number goes with the last."""
+    """Objects that the index shows late are restored too, and the last one removes the number."""
     team.delete()
     assert number(table) == "3"
     with lagging(1) as asked:
@@ -77,7 +77,7 @@ def test_restore_writes_nothing_while_the_index_is_behind(team: Any, table: Tabl
 
 
 def test_restore_with_a_number_costs_nothing(team: Any) -> None:
-    """The number is read with the object; the transactions are those that were sent without it."""
+    """The number is loaded with the object, and no additional transaction is sent."""
     with assert_requests(["Query", "TransactWriteItems", "Query"]):
         team.delete()
     gone = Team.deleted_objects.get(pk=team.pk)
@@ -86,7 +86,7 @@ def test_restore_with_a_number_costs_nothing(team: Any) -> None:
 
 
 def test_what_is_deleted_permanently_leaves_the_number(team: Any, table: Table) -> None:
-    """Of two that remain the restoration waits for two."""
+    """With two remaining objects, the restoration waits for two."""
     team.delete()
     player = Player.deleted_objects.get(pk="2")
     with assert_requests(["GetItem", "TransactWriteItems"]):
@@ -97,7 +97,7 @@ def test_what_is_deleted_permanently_leaves_the_number(team: Any, table: Table) 
 
 
 def test_what_moves_to_another_parent_leaves_the_number(team: Any, table: Table) -> None:
-    """A child that is changed in the trash belongs to the other parent, and is restored by itself."""
+    """A child that changes its parent in the trash belongs to the new one, and is restored separately."""
     team.delete()
     other = Team.objects.create(club_id="c", team_id="other")
     player = Player.deleted_objects.get(pk="1")
@@ -110,7 +110,7 @@ def test_what_moves_to_another_parent_leaves_the_number(team: Any, table: Table)
 
 
 def test_a_deletion_in_several_transactions_counts_all(team: Any, table: Table) -> None:
-    """Each transaction adds what it puts into the trash, and one that restores subtracts it."""
+    """Each transaction adds its objects to the number, and a restoration subtracts them."""
     Player.objects.bulk_create([Player(player_id=f"p{n:03}", team=team) for n in range(147)], in_transactions=True)
     assert team.delete()[0] == 151
     assert number(table) == "150"
@@ -120,7 +120,7 @@ def test_a_deletion_in_several_transactions_counts_all(team: Any, table: Table) 
 
 
 def test_an_interrupted_deletion_counts_what_it_took(team: Any, table: Table) -> None:
-    """Its number is that of what is in the trash, so that it can be restored as well as completed."""
+    """The number equals the objects in the trash, so the deletion can be restored or completed."""
     Player.objects.bulk_create([Player(player_id=f"p{n:03}", team=team) for n in range(147)], in_transactions=True)
     sent: list[str] = []
 
@@ -141,7 +141,7 @@ def test_an_interrupted_deletion_counts_what_it_took(team: Any, table: Table) ->
 
 
 def test_an_item_without_a_number_is_restored_as_ever(team: Any, table: Table) -> None:
-    """It went to the trash before there were such numbers; what leaves it needs none."""
+    """Items that were deleted before such numbers existed do not need one."""
     team.delete()
     key = {"pk": {"S": "CLUB#c"}, "sk": {"S": "TEAM#t"}}
     table.send(Request("UpdateItem", {"Key": key, "UpdateExpression": "REMOVE deletedAlong"}))
@@ -150,7 +150,7 @@ def test_an_item_without_a_number_is_restored_as_ever(team: Any, table: Table) -
 
 
 def test_a_number_that_something_else_made_wrong_is_repaired(team: Any, table: Table) -> None:
-    """An item that another program deletes leaves the number, which is found and counted again."""
+    """If another program deletes an item, the number is detected as wrong and counted again."""
     team.delete()
     table.send(Request("DeleteItem", {"Key": {"pk": {"S": "PLAYER#1"}, "sk": {"S": "#METADATA"}}}))
     with pytest.raises(StaleObject, match=r"run manage\.py dynamo_rebuild"):
@@ -163,7 +163,7 @@ def test_a_number_that_something_else_made_wrong_is_repaired(team: Any, table: T
 
 
 def test_a_number_that_older_code_left_is_not_added_to(team: Any, table: Table) -> None:
-    """Code of a version before this one restores an object and leaves its number."""
+    """Code of an earlier version restores an object and keeps its number."""
     key = {"pk": {"S": "CLUB#c"}, "sk": {"S": "TEAM#t"}}
     values = {":n": {"N": "7"}}
     update = {"Key": key, "UpdateExpression": "SET deletedAlong = :n", "ExpressionAttributeValues": values}
@@ -174,7 +174,7 @@ def test_a_number_that_older_code_left_is_not_added_to(team: Any, table: Table) 
 
 
 def test_a_root_counts_all_levels_below_it(team: Any, table: Table) -> None:
-    """The number is at the object that was deleted, however far below it something is found by an index."""
+    """The deleted object has the number, for any depth below it."""
     team.club.delete()
     assert items(table)["CLUB#c", "#METADATA"]["deletedAlong"] == {"N": "3"}
     with lagging(9), pytest.raises(StaleObject):

@@ -1,4 +1,4 @@
-"""A schema for the elements of a list: every way to write them is held to it."""
+"""Every way to write a list validates its elements against the schema."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WRONG = [{"name": "Tea", "price": "cheap"}]
 
 @pytest.fixture
 def receipt(table: Table) -> Any:
-    """One that fits."""
+    """Return a valid receipt."""
     return Receipt.objects.create(receipt_id="r", lines=LINES, points=[1, 2], data={"steps": LINES})
 
 

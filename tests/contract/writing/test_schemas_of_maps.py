@@ -1,4 +1,4 @@
-"""A schema for a map: every way to write it is held to it, and what another writer stored is left alone."""
+"""Every way to write a map validates it against the schema, and keeps other processes' values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DATA = {"title": "T", "receiver": {"name": "Ann"}, "price": Decimal("1.5"), "sto
 
 @pytest.fixture
 def bundle(table: Table) -> Any:
-    """One that fits."""
+    """Return a valid bundle."""
     return Bundle.objects.create(data=DATA)
 
 

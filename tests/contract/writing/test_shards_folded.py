@@ -1,4 +1,4 @@
-"""Objects whose address is folded: one in all spellings, whatever shards there are, and moved there if they are not."""
+"""All spellings of a folded address lead to one object with any shards, and repairs move misplaced objects."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.contract.tables import assert_consistent, everything
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LATER = NOON + timedelta(hours=1)
 LAYOUT = registry.layout_of(Mailbox)
-#: These lie in different ones of eight shards, by their spelling.
+#: These addresses have different shards of eight if their spelling is hashed.
 SPELLINGS = ("Anna@example.org", "anna@example.org", "ANNA@EXAMPLE.ORG")
 
 
@@ -40,7 +40,7 @@ def clock(table: Table) -> Iterator[Any]:
 
 
 def spelled(*later: Entry) -> None:
-    """Record eight shards that hash the address as it is spelled, as releases before did."""
+    """Record eight shards that hash the exact spelling, as earlier releases did."""
     entries = (Entry(0, 8), *later)
     recorded = StoredShards("address", "at", entries, Schedule(entries).scheme)
     knowledge.change(
@@ -78,12 +78,12 @@ def test_an_entry_marks_that_it_folds(table: Table, folded: Any) -> None:
 
 
 def run_state(table: Table) -> TableState:
-    """What the table says."""
+    """Return the state of the table."""
     return knowledge.run(knowledge.state_of(table))
 
 
 def test_an_entry_of_exact_values_has_no_mark(table: Table, clock: Any) -> None:
-    """Releases before go on with it."""
+    """Earlier releases can continue with such an entry."""
     shard_record.record_first(table, registry.layout_of(Mailbox), 1)
     item = state_item(run_state(table))["shards"]["S"]
     assert '"entries":[{"since":0,"shards":1}],"scheme":1' in item
@@ -133,7 +133,7 @@ def test_an_index_reads_one_shard_of_a_folded_address(table: Table, clock: Any) 
 
 
 def test_an_index_reads_all_shards_of_spellings(table: Table, clock: Any) -> None:
-    """Which one it is depends on how it was written."""
+    """The shard depends on the stored spelling."""
     recorded = StoredShards("address", "at", (Entry(0, 8),))
     knowledge.change(table, lambda state: knowledge.replace(state, shards={"Alias": recorded}))
     Alias.objects.create(address=SPELLINGS[0], at=NOON)
@@ -143,7 +143,7 @@ def test_an_index_reads_all_shards_of_spellings(table: Table, clock: Any) -> Non
 
 
 def test_older_entries_keep_their_rule(table: Table, older: Any) -> None:
-    """The spelling that it was written with finds an object, as before."""
+    """The stored spelling still finds an object."""
     assert places(table) == ["mailbox!4"]
     assert Mailbox.objects.get(pk=SPELLINGS[0]).at == NOON
     assert not Mailbox.objects.filter(pk=SPELLINGS[1]).exists()
@@ -157,7 +157,7 @@ def test_the_same_number_begins_anew_if_it_folds(table: Table, older: Any) -> No
 
 
 def test_repair_moves_an_object_to_the_folded_shard(table: Table, older: Any) -> None:
-    """With its claim; from then on every spelling finds it, and it is written there."""
+    """The object and its claim move, and every spelling then finds it."""
     (finding,) = verify()
     assert finding.kind == "shard of a spelling"
     assert repair(finding)
@@ -180,7 +180,7 @@ def test_repair_moves_an_object_to_the_folded_shard(table: Table, older: Any) ->
 
 
 def test_repair_moves_what_is_in_the_trash(table: Table, older: Any) -> None:
-    """It is found there by every spelling."""
+    """Every spelling finds the object in the trash."""
     Mailbox.objects.get(pk=SPELLINGS[0]).delete()
     assert [repair(finding) for finding in verify()] == [True]
     assert Mailbox.deleted_objects.get(pk=SPELLINGS[1]).address == SPELLINGS[0]
@@ -189,7 +189,7 @@ def test_repair_moves_what_is_in_the_trash(table: Table, older: Any) -> None:
 
 @pytest.mark.parametrize("at", [NOON, LATER])
 def test_two_objects_of_one_address_are_told(table: Table, older: Any, at: datetime) -> None:
-    """One of them has to be changed."""
+    """You have to change one of the objects."""
     Mailbox.objects.create(address=SPELLINGS[1], at=at)
     (finding,) = verify()
     assert "has the same address in another spelling" in finding.text
@@ -235,7 +235,7 @@ def test_check_names_a_model_whose_shards_hash_spellings(table: Table, clock: An
 
 
 def test_a_fold_that_the_key_does_not_have_is_refused(table: Table, clock: Any) -> None:
-    """The items would be looked for where they are not."""
+    """Queries would look in the wrong shard."""
     spelled(Entry(60, 8, "unknown"))
     with pytest.raises(FormNotApplied, match="Declare the primary key as before"):
         Mailbox.objects.get(pk=SPELLINGS[0])
@@ -250,7 +250,7 @@ def test_a_mark_without_its_scheme_is_refused(table: Table, clock: Any) -> None:
 
 
 def test_reading_a_folded_address_costs_one_request(folded: Any) -> None:
-    """One shard is possible."""
+    """Only one shard is possible."""
     Mailbox.objects.create(address=SPELLINGS[0], at=NOON)
     with assert_requests(["GetItem"]):
         Mailbox.objects.get(pk=SPELLINGS[1])

@@ -1,6 +1,6 @@
-"""Several processes that write one model whose address is folded, begun by shards of spellings or by folded ones.
+"""Several processes write a model with a folded address, whose first shards hash spellings or folded values.
 
-``SHARDS_EXAMPLES`` sets how many histories are tried (half of 20 in a normal run, and of 300 in a deep one).
+``SHARDS_EXAMPLES`` sets the number of histories (half of 20 in a normal run, and of 300 in a deep one).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ REPAIR = st.tuples(st.just("repair"), WHO)
 
 
 class Life:
-    """What the processes have done: the objects by spelling, and whether each address has one object only."""
+    """The history of the processes: the objects by spelling, and whether each address has only one object."""
 
     def __init__(self, table: Table, skews: list[int], time: Any, *, folds: bool) -> None:
         self.table, self.time, self.folds = table, time, folds
@@ -42,11 +42,11 @@ class Life:
         self.made: dict[str, datetime] = {}
 
     def alike(self, address: str) -> set[str]:
-        """The spellings of an address that are made."""
+        """Return the created spellings of an address."""
         return {each for each in self.made if each.casefold() == address.casefold()}
 
     def create(self, who: int, address: str, ago: int) -> None:
-        """A mailbox, which is refused if it is there; if shards of spellings are there, in another spelling perhaps."""
+        """Create a mailbox. It fails if the mailbox exists, unless old shards hide another spelling."""
 
         def work() -> datetime | None:
             at = clock.instant() - timedelta(seconds=ago)
@@ -80,11 +80,11 @@ class Life:
             assert several or found.at == at
 
     def repair(self, who: int) -> None:
-        """Move what can be moved."""
+        """Move all misplaced objects."""
         self.processes[who].do(lambda: [repair(finding) for finding in verify()])
 
     def grow(self, who: int, shards: int) -> None:
-        """Another number of shards, as early as that process may say."""
+        """Add a number of shards, as early as the process may."""
 
         def work() -> None:
             try:

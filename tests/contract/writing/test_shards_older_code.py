@@ -1,4 +1,4 @@
-"""Code that is older than the shards of a model: refused before it reads or writes, whoever is asked."""
+"""Code that is older than a model's shards raises an error before it reads or writes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def recorded_of_clubs(table: Table, *entries: Entry) -> None:
 
 
 def without_migrations(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the table one that other processes use, with models of apps without migrations alone."""
+    """Make the table look shared by models of apps without migrations."""
     monkeypatch.setattr(table, "replaced", 0)
     monkeypatch.setattr(knowledge, "_serves", lambda table: False)
 
@@ -41,7 +41,7 @@ def test_a_model_without_sharded_keys_is_refused(table: Table, settings: Any) ->
         list(Club.objects.all())
 
 
-#: What older code could do.
+#: Operations of older code.
 OLDER: dict[str, Callable[[], object]] = {
     "list": lambda: list(Club.objects.all()),
     "get": lambda: Club.objects.get(pk="c"),
@@ -66,7 +66,7 @@ def test_older_code_of_an_app_without_migrations_is_refused(
 def test_older_code_that_is_running_is_refused_before_the_number_changes(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It asks as often as code with shards does."""
+    """Older code reads the state as often as code with shards."""
     knowledge.forget()
     without_migrations(table, monkeypatch)
     monkeypatch.setattr(knowledge, "UNDIVIDED_REFRESH", 0.0)
@@ -80,7 +80,7 @@ def test_older_code_that_is_running_is_refused_before_the_number_changes(
 def test_whether_later_code_has_shards_costs_one_request_for_all_models(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process asks for all models of the table at once."""
+    """A process reads the state once for all models of the table."""
     knowledge.forget()
     without_migrations(table, monkeypatch)
     with assert_requests(["GetItem", "Query", "Query", "Query"]):
@@ -91,7 +91,7 @@ def test_whether_later_code_has_shards_costs_one_request_for_all_models(
 def test_a_process_that_was_refused_goes_on_when_the_table_was_put_right(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It asks the table again before it refuses another time, and needs no restart."""
+    """The process reads the state again before the next error, and does not need a restart."""
     without_migrations(table, monkeypatch)
     recorded_of_clubs(table)
     with pytest.raises(FormNotApplied):
@@ -107,7 +107,7 @@ def test_a_process_that_was_refused_goes_on_when_the_table_was_put_right(
 def test_a_process_that_refuses_asks_no_more_than_once_a_second(
     seconds: float, sent: list[str], table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever it is asked meanwhile."""
+    """The number of operations does not matter."""
     without_migrations(table, monkeypatch)
     recorded_of_clubs(table)
     with pytest.raises(FormNotApplied):
@@ -121,7 +121,7 @@ def test_a_process_that_refuses_asks_no_more_than_once_a_second(
 
 
 def test_older_code_runs_on_while_there_is_one_shard(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is stored as a key without shards is: both can run until the number changes."""
+    """One shard has the same layout as an unsharded key, so both versions can run until the number changes."""
     without_migrations(table, monkeypatch)
     recorded_of_clubs(table, Entry(0, 1))
     assert list(Club.objects.all()) == []

@@ -1,7 +1,7 @@
 """Several processes that write one sharded model: clocks that are wrong, and schedules as known some time ago.
 
-What they may be wrong by is what an entry of a schedule waits for: five minutes each, and five minutes between two
-looks at the table. ``SHARDS_EXAMPLES`` sets how many histories are tried (20 in a normal run, 300 in a deep one).
+A schedule entry waits for the largest errors: five minutes of clock, and five minutes between two reads of the state.
+``SHARDS_EXAMPLES`` sets the number of histories (20 in a normal run, 300 in a deep one).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ WAIT = st.tuples(st.just("wait"), st.sampled_from([1, 60, 120, 240, 299, 301, 60
 
 
 class Process:
-    """One process: a clock that is wrong, and what it knows of the table."""
+    """A process with a wrong clock, and its knowledge of the table."""
 
     def __init__(self, skew: int) -> None:
         self.skew = timedelta(seconds=skew)
@@ -64,13 +64,13 @@ class Process:
                 knowledge._tables[get_table()].ahead = -self.skew.total_seconds()
                 return work()
             finally:
-                if knowledge._tables[get_table()].renew_at < 0:  # it has changed what the table says
+                if knowledge._tables[get_table()].renew_at < 0:  # it has changed the state of the table
                     self.read_at = None
                 self.known, self.generation = dict(knowledge._tables), bindings.generation
 
 
 class Life:
-    """What the processes have done."""
+    """The history of the processes."""
 
     def __init__(self, table: Table, skews: list[int], time: Any) -> None:
         self.table, self.time = table, time
@@ -78,7 +78,7 @@ class Life:
         self.made: dict[str, datetime] = {}
 
     def create(self, who: int, visit_id: str, ago: int) -> None:
-        """A visit, which is refused if its identity is there."""
+        """Create a visit. It fails if the identity exists."""
 
         def work() -> datetime | None:
             at = clock.instant() - timedelta(seconds=ago)
@@ -104,7 +104,7 @@ class Life:
         self.processes[who].do(work)
 
     def grow(self, who: int, shards: int) -> None:
-        """Another number of shards, as early as that process may say."""
+        """Add a number of shards, as early as the process may."""
 
         def work() -> None:
             try:

@@ -1,4 +1,4 @@
-"""Writing objects of sharded models: where they lie, one object of an identity, and who may write at all."""
+"""Writes of sharded models: the shard of an object, one object per identity, and which code may write."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def clock(table: Table) -> Iterator[Any]:
 
 @pytest.fixture
 def grown(table: Table, clock: Any) -> Any:
-    """One shard up to one o'clock, eight from then on; it is two o'clock."""
+    """Schedule one shard until one o'clock and eight after that; it is two o'clock."""
     Visit.objects.create(visit_id="old", at=NOON)
     shard_record.grow(table, LAYOUT, 8, LATER)
     clock.move(timedelta(hours=2))
@@ -63,14 +63,14 @@ def keys(table: Table) -> list[str]:
 
 
 def test_one_shard_has_no_number(table: Table, clock: Any) -> None:
-    """It is stored as a key that is not sharded, on indexes too."""
+    """One shard has the layout of an unsharded key, also in indexes."""
     Visit.objects.create(visit_id="a", at=NOON)
     item = everything(table)["visit", "visitId#a"]
     assert (item["gs1pk"], item["gs2pk"]) == ({"S": "visit"}, {"S": "visit#/"})
 
 
 def test_several_shards_are_numbered(table: Table, clock: Any) -> None:
-    """The same number on the table and on each index."""
+    """The table and each index use the same number."""
     shard_record.record_first(table, LAYOUT, 8)
     Visit.objects.create(visit_id="a", at=NOON)
     item = everything(table)["visit!2", "visitId#a"]
@@ -78,14 +78,14 @@ def test_several_shards_are_numbered(table: Table, clock: Any) -> None:
 
 
 def test_growth_leaves_older_items_where_they_are(table: Table, grown: Any) -> None:
-    """Whenever an object is written, its own time decides."""
+    """An object's own time determines its shard, whenever it is written."""
     Visit.objects.create(visit_id="new", at=LATER)
     Visit.objects.create(visit_id="late", at=LATER - timedelta(seconds=1))
     assert keys(table) == ["visit late", "visit old", "visit!5 new"]
 
 
 def test_the_first_item_records_one_shard(table: Table, clock: Any) -> None:
-    """What the table says is read, and changed; from then on it is known."""
+    """The first write reads and changes the state, which is then cached."""
     with assert_requests(["GetItem", "GetItem", "PutItem", "GetItem", "PutItem"]):
         Visit.objects.create(visit_id="a", at=NOON)
     with assert_requests(["PutItem"]):
@@ -93,7 +93,7 @@ def test_the_first_item_records_one_shard(table: Table, clock: Any) -> None:
 
 
 def test_a_creation_checks_each_key_that_its_identity_can_have(grown: Any) -> None:
-    """One transaction of a put and a check."""
+    """One transaction puts the item and checks the other possible keys."""
     with assert_requests(["TransactWriteItems"]) as sent:
         Visit.objects.create(visit_id="a", at=LATER)
     actions = sent[0].params["TransactItems"]
@@ -114,7 +114,7 @@ def test_an_identity_has_one_object_on_both_sides_of_a_growth(
 
 
 def test_who_creates_one_identity_on_both_sides_at_once_is_refused_but_for_one(table: Table, grown: Any) -> None:
-    """Whichever transaction DynamoDB carries out first."""
+    """DynamoDB decides which transaction is first."""
 
     def create(given: tuple[str, datetime]) -> bool:
         try:
@@ -147,12 +147,12 @@ def test_what_is_there_already_is_found_whatever_its_time_is(grown: Any) -> None
 
 
 def grown_now() -> datetime:
-    """The present."""
+    """Schedule the growth for the current time."""
     return app_clock.instant()
 
 
 def test_one_object_is_read_from_all_places_where_it_can_be(grown: Any) -> None:
-    """One BatchGetItem; one GetItem where its time is given, or one shard is possible."""
+    """One BatchGetItem reads all possible keys; a known time or a single shard takes one GetItem."""
     with assert_requests(["BatchGetItem", "GetItem", "BatchGetItem", "BatchGetItem"]):
         assert Visit.objects.get(pk="old").at == NOON
         assert Visit.objects.get(pk="old", at=NOON).at == NOON
@@ -205,7 +205,7 @@ def test_unique_values_are_unique_over_all_shards(grown: Any) -> None:
 
 
 def test_a_time_that_lies_ahead_is_refused(clock: Any) -> None:
-    """Nobody knows yet how many shards there will be."""
+    """The number of shards at that time is not known yet."""
     with pytest.raises(InvalidValue, match="is in the future"):
         Visit.objects.create(visit_id="a", at=NOON + timedelta(seconds=61))
     assert Visit.objects.count() == 0
@@ -222,7 +222,7 @@ def test_the_time_that_decides_never_changes(grown: Any) -> None:
 
 
 def test_a_process_asks_again_in_time(table: Table, clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What another process has recorded is known before it begins."""
+    """The process learns of another process's entry before it takes effect."""
     Visit.objects.create(visit_id="a", at=NOON)
     monkeypatch.setattr(knowledge, "stale", lambda: None)
     shard_record.grow(table, LAYOUT, 8, LATER)
@@ -239,7 +239,7 @@ def test_an_entry_begins_after_all_leases() -> None:
 
 
 def test_block_is_refused_if_shards_change(clock: Any, table: Table) -> None:
-    """A block that was open for long was composed with the shards of before."""
+    """The old block was composed with the former shards."""
     with pytest.raises(Conflict, match="do the block again"), transactions.atomic():
         Visit.objects.create(visit_id="a", at=NOON)
         shard_record.grow(table, LAYOUT, 8, shard_record.earliest_start())
@@ -247,7 +247,7 @@ def test_block_is_refused_if_shards_change(clock: Any, table: Table) -> None:
 
 
 def test_a_block_creates_in_several_shards_at_once(table: Table, grown: Any) -> None:
-    """One transaction; what it writes cannot be read before."""
+    """One transaction creates them, and the block cannot read them before."""
     with assert_requests(["TransactWriteItems"]), transactions.atomic():
         Visit.objects.create(visit_id="a", at=LATER)
         Visit.objects.create(visit_id="new", at=LATER)
@@ -259,7 +259,7 @@ def test_a_block_creates_in_several_shards_at_once(table: Table, grown: Any) -> 
 def test_a_model_that_is_divided_otherwise_goes_on_when_the_table_was_put_right(
     table: Table, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same of code with shards."""
+    """Code with other shards also continues after the table is corrected."""
     Visit.objects.create(visit_id="a", at=NOON)
     right = knowledge._tables[table].state.shards["Visit"]
     wrong = replace(right, attribute="clubId")
@@ -283,7 +283,7 @@ def test_a_model_that_is_divided_otherwise_goes_on_when_the_table_was_put_right(
 def test_shards_by_something_else_are_refused(
     table: Table, recorded: StoredShards, error: type[Exception], message: str
 ) -> None:
-    """The items would be looked for where they are not."""
+    """Queries would look in the wrong shard."""
     knowledge.change(table, lambda state: knowledge.replace(state, shards={"Visit": recorded}))
     with pytest.raises(error, match=message):
         list(Visit.objects.all())

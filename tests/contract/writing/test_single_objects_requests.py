@@ -1,4 +1,4 @@
-"""What is sent to restore and to delete an object that no other object can belong or refer to: one request."""
+"""Restorations and permanent deletions of an object without dependents take one request."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def players(number: int) -> Player:
     return Player.objects.create(team_id="c~~a", player_id=f"p{number}", number=str(number))
 
 
-#: The write that restores an object, and the one that deletes it from the trash.
+#: The write that restores an object, and the write that permanently deletes it.
 KINDS: list[tuple[Make, str]] = [
     (residents, "UpdateItem"),
     (members, "TransactWriteItems"),
@@ -64,7 +64,7 @@ each_kind = pytest.mark.parametrize(("make", "write"), KINDS, ids=[make.__name__
 
 
 def deleted(make: Make, number: int = 1) -> Any:
-    """An object in the trash, as it is read from there."""
+    """Return an object loaded from the trash."""
     obj = make(number)
     obj.delete()
     return type(obj).deleted_objects.get(pk=obj.pk)
@@ -80,7 +80,7 @@ def test_kinds_have_no_dependents(make: Make, write: str) -> None:
 
 @each_kind
 def test_a_restoration_is_one_request(make: Make, write: str) -> None:
-    """Nothing is searched before it or after it."""
+    """No Query is sent before or after the write."""
     obj = deleted(make)
     with assert_requests([write]):
         assert obj.restore()[0] == 1
@@ -96,7 +96,7 @@ def test_an_awaited_restoration_is_one_request(make: Make, write: str) -> None:
 
 @each_kind
 def test_a_permanent_deletion_is_one_request(make: Make, write: str) -> None:
-    """Of an object in the trash, which has no unique values any longer."""
+    """An object in the trash no longer has unique values."""
     obj = deleted(make)
     with assert_requests(["DeleteItem"]):
         assert obj.hard_delete()[0] == 1
@@ -104,7 +104,7 @@ def test_a_permanent_deletion_is_one_request(make: Make, write: str) -> None:
 
 @each_kind
 def test_a_queryset_restores_by_one_request_an_object(make: Make, write: str) -> None:
-    """Beside the Query that lists the trash."""
+    """The Query that lists the trash comes in addition."""
     found = [deleted(make, number) for number in range(3)]
     trash: Any = type(found[0]).deleted_objects.all()
     with assert_requests(["Query", write, write, write]):
@@ -113,7 +113,7 @@ def test_a_queryset_restores_by_one_request_an_object(make: Make, write: str) ->
 
 @each_kind
 def test_a_queryset_deletes_by_one_request_an_object(make: Make, write: str) -> None:
-    """Beside the Query that lists the trash."""
+    """The Query that lists the trash comes in addition."""
     found = [deleted(make, number) for number in range(3)]
     trash: Any = type(found[0]).deleted_objects.all()
     with assert_requests(["Query", "DeleteItem", "DeleteItem", "DeleteItem"]):
@@ -122,7 +122,7 @@ def test_a_queryset_deletes_by_one_request_an_object(make: Make, write: str) -> 
 
 @each_kind
 def test_the_admin_restores_by_one_request(make: Make, write: str, registered: Registering) -> None:
-    """Beside those that read the object and log the action."""
+    """The requests that read the object and log the action come in addition."""
     obj = deleted(make)
     pages = registered(type(obj))
     pages.post(f"{obj._meta.label_lower.replace('.', '/')}/{obj.pk}/restore/", sends=["GetItem", write, "PutItem"])
@@ -130,7 +130,7 @@ def test_the_admin_restores_by_one_request(make: Make, write: str, registered: R
 
 @each_kind
 def test_the_admin_deletes_by_one_request(make: Make, write: str, registered: Registering) -> None:
-    """The object is not read again to see whether the trash has it."""
+    """The object is not read again for the trash."""
     obj = deleted(make)
     pages = registered(type(obj))
     address = f"{obj._meta.label_lower.replace('.', '/')}/{obj.pk}/delete/"

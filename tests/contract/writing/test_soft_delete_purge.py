@@ -23,7 +23,7 @@ def expires(table: Table, partition: str) -> datetime | None:
 
 
 def test_only_what_is_in_the_trash_expires(table: Table) -> None:
-    """A live object has no ``expiresAt``; a deleted one has its own; a restored one has none again."""
+    """A live or restored object has no ``expiresAt``; a deleted one has a separate time."""
     draft = Draft.objects.create(draft_id="d", title="t")
     assert expires(table, "DRAFT#d") is None
     draft.delete()
@@ -37,14 +37,14 @@ def test_only_what_is_in_the_trash_expires(table: Table) -> None:
 
 
 def test_purging_costs_no_request() -> None:
-    """The time is written together with the deletion."""
+    """The deletion itself writes the time."""
     draft = Draft.objects.create(draft_id="d", title="t")
     with assert_requests(["Query", "TransactWriteItems"]):
         draft.delete()
 
 
 def test_what_is_past_its_time_is_not_shown() -> None:
-    """Neither in the trash nor by its ``pk``, although DynamoDB has it still; before that it is."""
+    """The trash and the ``pk`` return the object only before its time, even if DynamoDB still stores it."""
     draft = Draft.objects.create(draft_id="d", title="t")
     draft.delete()
     with moved_time(timedelta(days=29.9)):
@@ -56,7 +56,7 @@ def test_what_is_past_its_time_is_not_shown() -> None:
 
 
 def test_what_is_past_its_time_is_no_obstacle() -> None:
-    """Its key and its unique values can be taken."""
+    """Other objects can take its key and its unique values."""
     Draft.objects.create(draft_id="d", title="t").delete()
     with moved_time(timedelta(days=30.1)):
         assert Draft.objects.create(draft_id="d", title="t").pk == "d"
@@ -64,7 +64,7 @@ def test_what_is_past_its_time_is_no_obstacle() -> None:
 
 
 def test_children_stay_as_long_as_their_parent() -> None:
-    """What goes along has the parent's time and not its own, so that ``restore()`` finds all of it."""
+    """Cascading children have the parent's time, so that ``restore()`` finds all of them."""
     draft = Draft.objects.create(draft_id="d", title="t")
     Sheet.objects.create(draft=draft, number=1)
     Sheet.objects.create(draft=draft, number=2).delete()
@@ -83,5 +83,5 @@ def test_a_model_without_the_option_keeps_its_trash(table: Table) -> None:
 
 
 def test_marks_are_in_no_form() -> None:
-    """What the app sets itself cannot be given by a user."""
+    """A user cannot set the app's own attributes."""
     assert list(modelform_factory(Draft, fields="__all__").base_fields) == ["draft_id", "title"]

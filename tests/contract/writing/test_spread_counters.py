@@ -1,4 +1,4 @@
-"""Numbers that are spread over several items: none of many additions at once is lost, and all are summed up."""
+"""Counters that are spread over several items: concurrent additions are not lost, and a sum reads all items."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def clap(hands: int = 1, *, shards: int = 4) -> Applause:
 
 
 def total(shards: int = 4) -> int:
-    """What all of them have."""
+    """Return the sum of all items."""
     found: int = counters.total(Applause.objects.filter(stage="a", shard__in=range(shards)), "hands")
     return found
 

@@ -1,4 +1,4 @@
-"""``transactions.atomic()`` on a real engine: one request for a block, and what cannot be kept in one is refused."""
+"""``transactions.atomic()`` on a real engine: a block is one request, and rejects anything that does not fit."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def acme() -> Company:
 
 
 def person(company: Company, name: str, **values: Any) -> Person:
-    """Somebody who is not stored yet."""
+    """Return an unsaved person."""
     return Person(company=company, person_id=f"person-{name}", name=name, **values)
 
 
 def test_a_block_is_one_request(acme: Company) -> None:
-    """Everything that a block writes is sent by one TransactWriteItems at its end."""
+    """One TransactWriteItems sends all writes of a block at its end."""
     with assert_requests(["TransactWriteItems"]) as sent, transactions.atomic():
         person(acme, "Mike", email="mike@example.com").save()
         acme.name = "Acme Corp"
@@ -64,13 +64,13 @@ def test_one_write_is_a_plain_request() -> None:
 
 
 def test_an_empty_block_sends_nothing() -> None:
-    """A block without writes has nothing to send."""
+    """A block without writes does not send a request."""
     with assert_requests(0), transactions.atomic():
         pass
 
 
 def test_an_exception_discards_everything(acme: Company) -> None:
-    """Nothing is sent, and the objects are as they were, so that they can be saved again."""
+    """The objects are in their former state, so they can be saved again, and no request is sent."""
     order = Order(customer="a", number=1)
     with assert_requests(0), pytest.raises(RuntimeError), transactions.atomic():
         order.save()
@@ -87,7 +87,7 @@ def test_an_exception_discards_everything(acme: Company) -> None:
 
 
 def test_soft_delete_that_is_discarded_leaves_the_object_live(acme: Company) -> None:
-    """The mark of a deletion that did not happen is taken back from the object."""
+    """The discarded deletion is also removed from the object."""
     with pytest.raises(RuntimeError), transactions.atomic():
         acme.delete()
         raise RuntimeError
@@ -107,7 +107,7 @@ def test_an_inner_block_joins_the_outer_one() -> None:
 
 
 def test_the_exception_of_an_inner_block_discards_its_own_writes() -> None:
-    """What the outer block wrote is still sent if the exception is caught in it."""
+    """If the outer block catches the exception, it still sends its own writes."""
     with transactions.atomic():
         Order.objects.create(customer="a", number=1)
         with pytest.raises(RuntimeError), transactions.atomic():
@@ -117,7 +117,7 @@ def test_the_exception_of_an_inner_block_discards_its_own_writes() -> None:
 
 
 def test_a_function_is_a_block() -> None:
-    """As a decorator, each call is a block of its own."""
+    """Each call of the decorated function is a separate block."""
 
     @transactions.atomic
     def order_two(customer: str) -> None:
@@ -196,7 +196,7 @@ READS = [
 
 @pytest.mark.parametrize("read", READS)
 def test_a_read_of_what_is_pending_raises(acme: Company, read: Any) -> None:
-    """A read that would give what was before the block's writes, or miss what they make, sends nothing and says so."""
+    """A read that would miss the block's own writes raises an error before it sends a request."""
     acme.name = "Zenith"
     with assert_requests(0), pytest.raises(PendingWrite, match="written in this") as caught, transactions.atomic():
         acme.save()
@@ -205,7 +205,7 @@ def test_a_read_of_what_is_pending_raises(acme: Company, read: Any) -> None:
 
 
 def test_what_a_block_creates_can_be_got_within_it() -> None:
-    """By its primary key, without a request; the object is as it will be, and what refers to it finds it."""
+    """The primary key returns the pending object without a request, and references find it."""
     with assert_requests(["TransactWriteItems"]), transactions.atomic():
         Company.objects.create(company_id="new", name="New")
         Person.objects.create(company_id="new", person_id="p", name="P")
@@ -218,7 +218,7 @@ def test_what_a_block_creates_can_be_got_within_it() -> None:
 
 
 def test_what_a_block_creates_is_not_listed_or_counted_within_it() -> None:
-    """Whatever else is there, DynamoDB would count without it."""
+    """DynamoDB would omit the pending object from any list or count."""
     with pytest.raises(PendingWrite), transactions.atomic():
         Company.objects.create(company_id="new", name="New")
         Company.objects.filter(pk="new").count()
@@ -237,7 +237,7 @@ def test_what_an_inner_block_took_back_is_not_there() -> None:
 
 
 def test_a_pending_item_is_named_by_its_own_object() -> None:
-    """A parent that is saved, and counted in by a child, is reported as itself."""
+    """The error names a saved parent itself, even if a child counts in it."""
     server = ChatServer.objects.create(server_id="s", name="S")
     with pytest.raises(PendingWrite, match=r"catalog\.ChatServer with pk 's' is written"), transactions.atomic():
         server.name = "T"
@@ -247,7 +247,7 @@ def test_a_pending_item_is_named_by_its_own_object() -> None:
 
 
 def test_a_pending_item_that_is_written_along_is_named() -> None:
-    """A parent that is only counted in is named by its key, after the child that is written."""
+    """If a parent only counts, the error names its key after the written child."""
     server = ChatServer.objects.create(server_id="s", name="S")
     with pytest.raises(PendingWrite, match=r"'c' is written in this.* and with it the item pk="), transactions.atomic():
         ChatChannel.objects.create(channel_id="c", server=server)
@@ -255,7 +255,7 @@ def test_a_pending_item_that_is_written_along_is_named() -> None:
 
 
 def test_other_reads_see_the_table(acme: Company) -> None:
-    """What a block has not written can be read within it."""
+    """Reads of other objects are allowed."""
     with transactions.atomic():
         acme.name = "Zenith"
         acme.save()
@@ -272,7 +272,7 @@ def test_reading_a_unique_value_that_is_pending_raises(acme: Company) -> None:
 
 
 def test_an_item_is_written_once(acme: Company) -> None:
-    """Two writes of one item are refused when the second is made, by the names of both."""
+    """The second write of an item raises an error that names both objects."""
     with pytest.raises(NotSupported, match="pk 'company-acme' cannot be written in this"), transactions.atomic():
         acme.name = "Zenith"
         acme.save()
@@ -281,21 +281,21 @@ def test_an_item_is_written_once(acme: Company) -> None:
 
 
 def test_more_than_a_hundred_actions_are_refused() -> None:
-    """The limit is reported before anything is sent."""
+    """The limit is checked before any request is sent."""
     with assert_requests(0), pytest.raises(NotSupported, match="101 actions"), transactions.atomic():
         for number in range(101):
             Order.objects.create(customer="a", number=number)
 
 
 def test_more_than_four_megabytes_are_refused() -> None:
-    """The size of all items together is reported before anything is sent."""
+    """The total size is checked before any request is sent."""
     with assert_requests(0), pytest.raises(NotSupported, match="4194304"), transactions.atomic():
         for number in range(12):
             Order.objects.create(customer="a", number=number, status="x" * 380_000)
 
 
 def test_pynamodbs_own_calls_are_refused(acme: Company) -> None:
-    """They pass the block by, so they are refused by name."""
+    """They bypass the block, so they raise an error."""
     with pytest.raises(NotSupported, match="ignore atomic"), transactions.atomic():
         list(Person.query("COMPANY#company-acme"))
 
@@ -316,7 +316,7 @@ def test_callbacks_follow_the_commit(acme: Company) -> None:
 
 
 def test_no_callback_after_a_failure() -> None:
-    """A block that could not be sent calls nothing."""
+    """A block that cannot be sent does not call callbacks."""
     Order.objects.create(customer="a", number=1)
     with pytest.raises(AlreadyExists), transactions.atomic():
         transactions.on_commit(lambda: pytest.fail("called"))
@@ -334,7 +334,7 @@ def test_a_conflict_is_waited_out_with_the_same_token(sent: list[SentRequest]) -
 
 
 def test_a_conflict_that_does_not_end_is_an_error(monkeypatch: Any) -> None:
-    """After the last attempt the block fails, and its objects are not stored."""
+    """After the last attempt, the block fails and its objects are not stored."""
     monkeypatch.setattr("dynamo_single.table.table.LONGEST_PAUSE", 0)
     reasons = [{"Code": "TransactionConflict", "Message": "busy"}, {"Code": "None"}]
     order = Order(customer="a", number=1)
@@ -346,7 +346,7 @@ def test_a_conflict_that_does_not_end_is_an_error(monkeypatch: Any) -> None:
 
 
 def test_an_answer_that_was_lost() -> None:
-    """A block whose request was carried out, but not answered, can be repeated under its token."""
+    """If a block was executed without a response, its token allows a retry."""
 
     def place() -> None:
         with transactions.atomic(token="order-1"):
@@ -359,7 +359,7 @@ def test_an_answer_that_was_lost() -> None:
 
 
 def test_lost_answer_of_block_names_its_token() -> None:
-    """Whoever follows it carries the block out once."""
+    """A caller with the token executes the block only once."""
 
     def place() -> None:
         with transactions.atomic(token="order-3"):
@@ -391,7 +391,7 @@ def test_a_token_of_the_wrong_length_or_kind_is_refused(token: Any) -> None:
 
 
 def test_an_inner_block_has_no_token() -> None:
-    """Only the block that is sent has one."""
+    """Only the outermost block has a token."""
     with pytest.raises(NotSupported, match="outermost"), transactions.atomic(), transactions.atomic(token="t"):
         pass
 
@@ -409,7 +409,7 @@ def test_what_is_required_holds_or_nothing_is_written(acme: Company) -> None:
 
 
 def test_requiring_is_for_blocks(acme: Company) -> None:
-    """There is nothing to check outside of one, and nothing stored to check of a new object."""
+    """The check needs a block and a stored object."""
     with pytest.raises(NotSupported, match="inside of an atomic"):
         transactions.require(acme)
     with pytest.raises(ValueError, match="not stored"), transactions.atomic():
@@ -437,13 +437,13 @@ READ_REFUSALS = [
 
 @pytest.mark.parametrize(("read", "text"), READ_REFUSALS)
 def test_what_cannot_be_read_at_once_is_refused(read: Any, text: str) -> None:
-    """Anything but up to a hundred single items is refused before it is sent."""
+    """Only up to a hundred individual items can be read in one request."""
     with assert_requests(0), pytest.raises(NotSupported, match=text):
         read()
 
 
 def test_threads_have_blocks_of_their_own(table: Any) -> None:
-    """What another thread writes while a block is open is sent at once."""
+    """Writes of another thread are sent immediately."""
 
     def elsewhere() -> None:
         Order.objects.create(customer="b", number=1)
@@ -503,7 +503,7 @@ def test_concurrent_blocks_of_the_same_items_all_happen_or_fail_loudly(table: An
 
 
 def test_a_block_holds_as_many_bytes_as_a_transaction() -> None:
-    """4 MB: ten items always fit, and of more each is measured before anything is sent."""
+    """Up to ten items always fit into 4 MB; more items are measured before any request is sent."""
     orders = [Order(customer="a", number=number, status="x" * 399_000) for number in range(11)]
     with assert_requests(0), pytest.raises(NotSupported, match="writes items of 43"), transactions.atomic():
         for each in orders:
@@ -519,7 +519,7 @@ def test_a_block_holds_as_many_bytes_as_a_transaction() -> None:
 
 
 def test_messages_name_an_object_as_it_was_when_it_was_written() -> None:
-    """A block keeps the name, though the object was made a copy of since."""
+    """A block remembers the object's name, although the object has become a copy since."""
     order = Order(customer="a", number=1)
     with pytest.raises(PendingWrite, match=r"catalog\.Order with pk 'a~~1' is written"), transactions.atomic():
         order.save()

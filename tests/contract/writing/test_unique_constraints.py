@@ -36,7 +36,7 @@ def test_the_claim_carries_the_constraints_name(conditional: Table) -> None:
 
 
 def test_there_is_a_claim_while_the_condition_is_met(conditional: Table) -> None:
-    """It comes and goes with the attribute that the condition looks at."""
+    """The claim depends on the attribute of the condition."""
     seat = Seat.objects.create(seat_id="1", hall="A", guest="Anna")
     assert claims(conditional) == {}
     for status, held in (("taken", {ANNA: "SEAT#1"}), ("free", {})):
@@ -58,7 +58,7 @@ def test_a_taken_value_is_refused_where_the_condition_is_met(conditional: Table)
 
 
 def test_the_condition_and_the_value_cannot_be_changed_apart(conditional: Table) -> None:
-    """Who knows an old state of either cannot leave a claim that fits neither."""
+    """A process with an old value of either cannot leave a wrong claim."""
     Seat.objects.create(seat_id="1", hall="A", guest="Anna")
     mine, theirs = Seat.objects.get(pk="1"), Seat.objects.get(pk="1")
     theirs.guest = "Berta"
@@ -70,7 +70,7 @@ def test_the_condition_and_the_value_cannot_be_changed_apart(conditional: Table)
 
 
 def test_soft_delete_frees_and_restore_takes_it_again(conditional: Table) -> None:
-    """Whoever took the value meanwhile keeps it."""
+    """An object that has claimed the value in the meantime keeps it."""
     seat = Seat.objects.create(seat_id="1", hall="A", guest="Anna", status="taken")
     seat.delete()
     assert claims(conditional) == {}
@@ -83,7 +83,7 @@ def test_soft_delete_frees_and_restore_takes_it_again(conditional: Table) -> Non
 
 
 def test_forms_report_it_where_it_belongs(conditional: Table) -> None:
-    """A condition's message, and the constraint's own, speak of the whole object, as in Django; the code is used."""
+    """As in Django, the condition's and the constraint's messages belong to the whole object, with the code."""
     Seat.objects.create(seat_id="1", hall="A", guest="Anna", status="taken", code="x")
     with assert_requests(["BatchGetItem"]), pytest.raises(ValidationError) as raised:
         Seat(hall="A", guest="anna", status="taken", code="x").validate_constraints()
@@ -102,13 +102,13 @@ def test_forms_report_it_where_it_belongs(conditional: Table) -> None:
     ],
 )
 def test_what_needs_no_claim_is_not_asked_for(conditional: Table, values: dict[str, Any], excluded: set[str]) -> None:
-    """Neither where the condition is not met, nor where a form does not know whether it is."""
+    """Claims are not read if the condition is false, or if a form cannot evaluate it."""
     Seat.objects.create(seat_id="1", hall="A", guest="Anna", status="taken")
     with assert_requests([]):
         Seat(**{"hall": "A", "guest": "Anna", **values}).validate_constraints(exclude=excluded)
 
 
-# what is refused
+# rejected constraints
 
 REFUSED = [
     (UniqueConstraint(Lower("s"), name="c"), "'c' has expressions, .* .CanonicalAttribute folds"),
@@ -134,7 +134,7 @@ def with_constraint(constraint: Any) -> Any:
 
 @pytest.mark.parametrize(("constraint", "message"), REFUSED)
 def test_what_claims_cannot_follow_is_refused_when_it_is_declared(constraint: Any, message: str) -> None:
-    """The message names the constraint, what it asks for, and the way out."""
+    """The message names the constraint, its requirement and the fix."""
     with forgotten(), pytest.raises(ConfigurationError, match=rf"Single.Meta.constraints: {message}"):
         with_constraint(constraint)
 
@@ -154,7 +154,7 @@ def test_what_claims_cannot_follow_is_refused_when_it_is_declared(constraint: An
     ],
 )
 def test_a_check_tells_what_names_no_attribute(constraint: Any, message: str) -> None:
-    """E009, before the first object is saved."""
+    """The check E009 reports it before the first object is saved."""
     with forgotten():
         found = [text for id, text in messages(with_constraint(constraint)) if id == "dynamo_single.E009"]
     assert len(found) == 1

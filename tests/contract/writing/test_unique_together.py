@@ -55,7 +55,7 @@ def test_a_taken_pair_is_refused_and_nothing_is_written(table: Table) -> None:
 
 @pytest.mark.parametrize(("hall", "row"), [("A", 8), ("B", 7), ("a", 7), ("A", None)])
 def test_a_pair_that_differs_in_one_value_is_free(hall: str, row: int | None) -> None:
-    """Each value is unique within the other only, and nothing is equal to a missing value."""
+    """The values are unique only together, and a missing value does not equal anything."""
     Seat.objects.create(seat_id="1", hall="A", row=7)
     Seat.objects.create(seat_id="2", hall=hall, row=row)
 
@@ -69,7 +69,7 @@ def test_a_missing_or_empty_value_needs_no_claim(table: Table, missing: dict[str
 
 
 def test_compositions_of_one_text_are_one_value() -> None:
-    """Texts are compared in Unicode NFC."""
+    """Strings are compared in Unicode NFC."""
     Seat.objects.create(seat_id="1", hall="Caf\u00e9", row=1)
     with pytest.raises(UniqueViolation):
         Seat.objects.create(seat_id="2", hall="Cafe\u0301", row=1)
@@ -88,7 +88,7 @@ def change_by_queryset(seat: Seat, **values: Any) -> None:
 
 
 def change_by_fixture(seat: Seat, **values: Any) -> None:
-    """Load a fixture over what is stored."""
+    """Load a fixture over a stored object."""
     for name, value in values.items():
         setattr(seat, name, value)
     (loaded,) = serializers.deserialize("json", serializers.serialize("json", [seat]))
@@ -100,7 +100,7 @@ WAYS = [change_by_save, change_by_queryset, change_by_fixture]
 
 @pytest.mark.parametrize("change", WAYS)
 def test_every_way_to_write_moves_the_claim(table: Table, change: Any) -> None:
-    """What was held is free, and what is held now is claimed; missing again, it is free."""
+    """Every write releases the old values and claims the new ones; a missing value releases them."""
     seat = Seat.objects.create(seat_id="1", hall="A", row=7)
     change(seat, row=8)
     assert claims(table) == {place("A", "p5008"): "SEAT#1"}
@@ -123,7 +123,7 @@ def test_every_way_to_write_is_refused_a_taken_pair(table: Table, change: Any) -
 
 
 def test_two_who_each_change_another_part_do_not_both_win(table: Table) -> None:
-    """A claim on what only one of them had in mind would hold for nobody."""
+    """Otherwise, the claim would contain a pair that neither process had read."""
     Seat.objects.create(seat_id="1", hall="A", row=7)
     mine, theirs = Seat.objects.get(pk="1"), Seat.objects.get(pk="1")
     theirs.hall = "B"
@@ -136,7 +136,7 @@ def test_two_who_each_change_another_part_do_not_both_win(table: Table) -> None:
 
 
 def test_a_queryset_cannot_give_one_pair_to_several() -> None:
-    """Reported before anything is written; one of the two values alone may be the same for all."""
+    """The error occurs before any write; objects may share one of the two values."""
     for number in (1, 2):
         Seat.objects.create(seat_id=str(number), hall="A", row=number)
     with pytest.raises(NotSupported, match="hall, row is unique, and 2 objects match: they cannot all have"):
@@ -145,7 +145,7 @@ def test_a_queryset_cannot_give_one_pair_to_several() -> None:
 
 
 def test_deleted_objects_hold_nothing(table: Table) -> None:
-    """Soft delete frees the values; restoring takes them again, or is refused by name."""
+    """A soft delete releases the values, and a restoration claims them again or names the conflict."""
     seat = Seat.objects.create(seat_id="1", hall="A", row=7)
     seat.delete()
     assert claims(table) == {}
@@ -160,7 +160,7 @@ def test_deleted_objects_hold_nothing(table: Table) -> None:
 
 
 def test_claims_expire_with_their_owner(table: Table) -> None:
-    """What has expired holds nothing; what is prolonged holds on to its values."""
+    """An expired object does not hold its values, and a prolonged one keeps them."""
     Voucher.objects.create(voucher_id="1", shop="s", number=1, expires_at=timezone.now() - timedelta(seconds=5))
     other = Voucher.objects.create(voucher_id="2", shop="s", number=1, expires_at=timezone.now() + timedelta(days=1))
     assert claims(table) == {"UNIQUE#Voucher#shop#number#s#p5001": "VOUCHER#2"}
@@ -173,7 +173,7 @@ def test_claims_expire_with_their_owner(table: Table) -> None:
 
 
 def test_prolonging_does_not_take_back_what_was_given_up(table: Table) -> None:
-    """Who knows an old value only cannot claim it again by changing the time."""
+    """A process that only has an old value cannot claim it again by changing the time."""
     soon = timezone.now() + timedelta(days=1)
     Voucher.objects.create(voucher_id="1", shop="s", number=1, expires_at=soon)
     mine, theirs = Voucher.objects.get(pk="1"), Voucher.objects.get(pk="1")
@@ -193,7 +193,7 @@ def test_pynamodbs_writers_are_refused() -> None:
 
 
 def test_a_block_of_writes_is_one_transaction(table: Table) -> None:
-    """A pair that is taken cancels all of them."""
+    """A taken pair cancels the whole block."""
     Seat.objects.create(seat_id="1", hall="A", row=7)
     with pytest.raises(UniqueViolation), transactions.atomic():
         Seat.objects.create(seat_id="2", hall="B", row=7)
@@ -202,7 +202,7 @@ def test_a_block_of_writes_is_one_transaction(table: Table) -> None:
 
 
 def test_of_many_at_once_one_gets_the_pair(table: Table) -> None:
-    """The others are told so, and leave nothing behind."""
+    """The other processes get an error, and none of their writes remain."""
 
     def create(number: int) -> bool:
         try:
@@ -231,7 +231,7 @@ def test_a_move_takes_the_claims_along(table: Table) -> None:
 
 
 def test_forms_report_a_taken_pair_on_no_field() -> None:
-    """The message and the code are Django's; one GetItem is sent for each claim."""
+    """The message and the code are Django's; each claim takes one GetItem."""
     Seat.objects.create(seat_id="1", hall="A", row=7)
     with assert_requests(["GetItem"]), pytest.raises(ValidationError) as raised:
         Seat(hall="A", row=7).validate_unique(exclude={"seat_id"})
@@ -247,7 +247,7 @@ def test_an_object_is_not_in_its_own_way() -> None:
 
 @pytest.mark.parametrize("excluded", ["hall", "row"])
 def test_what_is_excluded_is_not_asked_for(excluded: str) -> None:
-    """A form that does not show one of the attributes cannot say anything about the pair."""
+    """A form without one of the attributes cannot check the pair."""
     Seat.objects.create(seat_id="1", hall="A", row=7)
     with assert_requests([]):
         Seat(hall="A", row=7).validate_unique(exclude={"seat_id", excluded})

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("table")
 
 
 def test_a_unique_value_is_a_claim_in_the_same_transaction(table: Table, sent: list[SentRequest]) -> None:
-    """The object and the claims on its unique values are written together."""
+    """One transaction writes the object and the claims of its unique values."""
     Member.objects.create(member_id="m1", email="Mike@Example.org", badge=7)
     assert [request.operation for request in sent] == ["TransactWriteItems"]
     assert claims(table) == {
@@ -44,7 +44,7 @@ def test_a_taken_value_is_refused_and_nothing_is_written(table: Table) -> None:
 
 
 def test_a_changed_value_moves_the_claim(table: Table) -> None:
-    """The old value is free again as soon as the new one is held."""
+    """The old value is released in the same transaction."""
     member = Member.objects.create(member_id="m1", email="a@example.org", badge=7)
     member.email, member.badge = "b@example.org", None
     with assert_requests(["TransactWriteItems"]):
@@ -53,7 +53,7 @@ def test_a_changed_value_moves_the_claim(table: Table) -> None:
 
 
 def test_another_spelling_of_an_own_value_is_no_conflict() -> None:
-    """Changing the case of one's own address needs no other claim."""
+    """A change of case in an object's own address does not need another claim."""
     member = Member.objects.create(member_id="m1", email="a@example.org")
     member.email = "A@Example.org"
     with assert_requests(["UpdateItem"]):
@@ -62,7 +62,7 @@ def test_another_spelling_of_an_own_value_is_no_conflict() -> None:
 
 
 def test_two_renames_from_one_state_do_not_both_win(table: Table) -> None:
-    """The slower rename fails, so that no claim is left without its owner."""
+    """The slower rename fails, so that every claim has an owner."""
     Member.objects.create(member_id="m1", email="a@example.org")
     mine, theirs = Member.objects.get(pk="m1"), Member.objects.get(pk="m1")
     theirs.email = "b@example.org"
@@ -74,7 +74,7 @@ def test_two_renames_from_one_state_do_not_both_win(table: Table) -> None:
 
 
 def test_hard_delete_frees_the_values(table: Table) -> None:
-    """Deleting for good takes the claims along."""
+    """A permanent deletion also deletes the claims."""
     member = Member.objects.create(member_id="m1", email="a@example.org", badge=7)
     with assert_requests(["TransactWriteItems"]):
         assert member.hard_delete() == (1, {"catalog.Member": 1})
@@ -82,7 +82,7 @@ def test_hard_delete_frees_the_values(table: Table) -> None:
 
 
 def test_forms_report_a_taken_value_on_its_field() -> None:
-    """``validate_unique()`` asks with one GetItem for one unique value and leaves the object's own alone."""
+    """``validate_unique()`` sends one GetItem for one unique value, and ignores the object's own claim."""
     member = Member.objects.create(member_id="m1", email="a@example.org")
     with assert_requests(["GetItem"]):
         member.validate_unique()
@@ -92,7 +92,7 @@ def test_forms_report_a_taken_value_on_its_field() -> None:
 
 
 def test_several_unique_values_are_looked_up_together() -> None:
-    """One BatchGetItem, strongly consistent, for the claims and the key of a new object; each has its own error."""
+    """One consistent BatchGetItem reads the claims and a new object's key, and each has a separate error."""
     Member.objects.create(member_id="m1", email="a@example.org", badge=1)
     with assert_requests(["BatchGetItem"]) as sent, pytest.raises(ValidationError) as raised:
         Member(member_id="m1", email="A@example.org", badge=1, name="A").full_clean()
@@ -104,7 +104,7 @@ def test_several_unique_values_are_looked_up_together() -> None:
 
 
 def take_over(table: Table) -> Member:
-    """A member whose claim was lost, and whose address another member holds by now."""
+    """Return a member that has lost its claim to another member with the same address."""
     member = Member.objects.create(member_id="m1", email="a@example.org")
     table.send(Request("DeleteItem", {"Key": {"pk": {"S": CLAIM}, "sk": {"S": "#CLAIM"}}}))
     Member.objects.create(member_id="m2", email="a@example.org")
@@ -114,7 +114,7 @@ def take_over(table: Table) -> Member:
 
 @pytest.mark.parametrize("way", ["hard_delete", "delete", "rename"])
 def test_a_claim_is_freed_by_its_owner_alone(table: Table, way: str) -> None:
-    """Whoever held a value before cannot free it for the one who holds it now."""
+    """A former owner cannot release the claim of the current one."""
     member = take_over(table)
     before = stored(table)
     with pytest.raises(StaleObject):
@@ -127,7 +127,7 @@ def test_a_claim_is_freed_by_its_owner_alone(table: Table, way: str) -> None:
 
 
 def test_a_claim_that_is_lost_is_no_obstacle(table: Table) -> None:
-    """An object whose claim is not there can still be deleted."""
+    """An object without its claim can still be deleted."""
     member = Member.objects.create(member_id="m1", email="a@example.org")
     table.send(Request("DeleteItem", {"Key": {"pk": {"S": CLAIM}, "sk": {"S": "#CLAIM"}}}))
     member.hard_delete()
@@ -147,7 +147,7 @@ def test_a_value_that_was_claimed_already_by_the_same_object_is_taken(table: Tab
 
 
 def test_two_objects_of_one_block_cannot_have_one_value() -> None:
-    """It is a violation as any other, reported before anything is sent; what they have besides is not looked at."""
+    """The error is a normal violation before any request, and ignores other attributes."""
     with assert_requests(0), pytest.raises(UniqueViolation, match="email"), transactions.atomic():
         Member.objects.create(email="a@example.org")
         Member.objects.create(email="A@example.org")
@@ -155,7 +155,7 @@ def test_two_objects_of_one_block_cannot_have_one_value() -> None:
 
 
 def test_children_that_took_one_value_in_the_trash_do_not_come_back_together() -> None:
-    """``restore()`` of their parent names the value; nothing is restored."""
+    """``restore()`` of their parent names the value, and does not restore any object."""
     aisle = Aisle.objects.create(aisle_id="a", name="north")
     for number in (1, 2):
         Volume.objects.create(aisle=aisle, number=number, title="one", isbn=f"i{number}")

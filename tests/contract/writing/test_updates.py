@@ -1,4 +1,4 @@
-"""Saving objects that were read: what is sent, under which condition, and what a failure leaves behind."""
+"""Saves of loaded objects: the request, its condition, and the state after a failure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("table")
 
 
 def test_save_sends_only_what_changed(sent: list[SentRequest]) -> None:
-    """A changed attribute, the keys that depend on it and the time of the change are sent, and nothing else."""
+    """A save sends only the changed attribute, its dependent keys and the update time."""
     company = Company.objects.create(company_id="c1", name="Acme", stock="ACM")
     company.name = "Beta"
     company.save()
@@ -40,7 +40,7 @@ def test_save_without_a_change_sends_nothing() -> None:
 
 
 def test_a_changed_part_of_a_document_is_noticed() -> None:
-    """Maps and lists are compared in depth."""
+    """Maps and lists are compared at any depth."""
     product = Product.objects.create(data={"price": Decimal("456.67"), "tags": ["a"]})
     product.data["tags"].append("b")
     product.save()
@@ -48,7 +48,7 @@ def test_a_changed_part_of_a_document_is_noticed() -> None:
 
 
 def test_update_fields_writes_those_alone() -> None:
-    """Attributes that are not named keep what the table holds."""
+    """Other attributes keep their stored values."""
     company = Company.objects.create(company_id="c1", name="Acme")
     company.name, company.stock = "Beta", "BET"
     company.save(update_fields=["stock"])
@@ -58,7 +58,7 @@ def test_update_fields_writes_those_alone() -> None:
 
 
 def test_unknown_update_fields_are_refused() -> None:
-    """As in Django, a name that is no field is a ``ValueError``."""
+    """As in Django, an unknown name raises a ``ValueError``."""
     company = Company.objects.create(company_id="c1", name="Acme")
     with pytest.raises(ValueError, match=r"nme"):
         company.save(update_fields=["nme"])
@@ -88,7 +88,7 @@ def save_one_field(company: Company) -> None:
 
 
 def restore(company: Company) -> None:
-    """Take out of the trash what went there when it was made."""
+    """Restore an object that was deleted at its creation."""
     with frozen_time(CREATED):
         company.delete()
     company.restore()
@@ -118,7 +118,7 @@ def restore(company: Company) -> None:
     ],
 )
 def test_every_way_to_write_sets_updated_at_alone(write: Callable[[Company], Any]) -> None:
-    """``updated_at`` is the time of the write, and ``created_at`` stays, whichever way an object is written."""
+    """Every write sets ``updated_at`` to its time, and keeps ``created_at``."""
     with frozen_time(CREATED):
         company = Company.objects.create(company_id="c1", name="Acme")
     later = CREATED + timedelta(hours=1)
@@ -129,7 +129,7 @@ def test_every_way_to_write_sets_updated_at_alone(write: Callable[[Company], Any
 
 
 def test_a_primary_key_cannot_change() -> None:
-    """An object cannot be saved under another key, which would copy it."""
+    """Saving under another key would copy the object, so it raises an error."""
     person = Person.objects.create(company_id="c1", person_id="p1", name="Mike")
     person.company_id = "c2"
     with assert_requests(0), pytest.raises(NotSupported, match=r"company_id, person_id make up the primary key"):
@@ -137,7 +137,7 @@ def test_a_primary_key_cannot_change() -> None:
 
 
 def test_an_update_never_resurrects() -> None:
-    """Saving an object that was deleted meanwhile is an error, and it stays deleted."""
+    """Saving a deleted object raises an error, and it stays deleted."""
     firm = Firm.objects.create(firm_id="f", name="n", stock="s")
     Firm.objects.get(pk="f").delete()
     firm.name = "other"
@@ -147,7 +147,7 @@ def test_an_update_never_resurrects() -> None:
 
 
 def test_an_update_does_not_undo_a_soft_delete() -> None:
-    """Saving an object that went to the trash meanwhile is an error that says so."""
+    """Saving an object that is in the trash by now raises an error that says this."""
     company = Company.objects.create(company_id="c1", name="Acme")
     Company.objects.get(pk="c1").delete()
     company.stock = "X"
@@ -156,7 +156,7 @@ def test_an_update_does_not_undo_a_soft_delete() -> None:
 
 
 def test_an_index_key_is_not_built_from_a_value_that_changed_meanwhile() -> None:
-    """A key that two attributes make up is only written if the other one is as it was read."""
+    """A key of two attributes is written only if the other attribute has not changed since the read."""
     when = datetime(2024, 1, 1, tzinfo=UTC)
     Order.objects.create(customer="c", number=1, placed_at=when, coupon="A")
     mine, theirs = Order.objects.get(customer="c", number=1), Order.objects.get(customer="c", number=1)

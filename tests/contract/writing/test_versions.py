@@ -1,4 +1,4 @@
-"""``VersionAttribute``: counted by every write, and a writer who read an older one is refused with both."""
+"""``VersionAttribute`` counts every write; a write with an older version fails and names both."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def save_sum(ledger: Ledger) -> None:
 
 
 def save_unique_sum(ledger: Ledger) -> None:
-    """Save a sum that is computed here."""
+    """Save a sum that Python computes."""
     ledger.serial = F("total") + 1
     ledger.save()
 
@@ -82,7 +82,7 @@ WRITES: list[Callable[[Ledger], Any]] = [
 
 
 def test_creation_is_version_one(table: Table, ledger: Ledger) -> None:
-    """A new object has version 1, whatever it was given, as a copy has."""
+    """A new object, such as a copy, has version 1, whatever value it was given."""
     assert ledger.version == 1
     assert stored(table)["LEDGER#l"]["version"] == {"N": "1"}
     save(ledger)
@@ -109,7 +109,7 @@ def test_every_write_counts(ledger: Ledger, write: Callable[[Ledger], Any]) -> N
 
 
 def test_a_save_without_a_change_does_not_count(ledger: Ledger) -> None:
-    """Nothing is sent."""
+    """The save does not send a request."""
     with assert_requests(0):
         ledger.save()
     assert ledger.version == 1
@@ -119,7 +119,7 @@ def test_a_save_without_a_change_does_not_count(ledger: Ledger) -> None:
 def test_another_writers_change_is_not_written_over(
     table: Table, ledger: Ledger, write: Callable[[Ledger], Any]
 ) -> None:
-    """The error has the version that was read and the stored one; nothing is written."""
+    """The error contains the loaded and the stored version, and the table does not change."""
     theirs = Ledger.objects.get(code="l")
     for note in ("a", "b"):
         theirs.note = note
@@ -132,7 +132,7 @@ def test_another_writers_change_is_not_written_over(
 
 
 def test_the_same_change_of_another_writer_is_noticed(ledger: Ledger) -> None:
-    """Two who take one from ten would leave nine; the second is told."""
+    """Two processes that subtract one from ten would write nine, so the second one fails."""
     theirs = Ledger.objects.get(code="l")
     for each in (theirs, ledger):
         each.total -= 1
@@ -142,7 +142,7 @@ def test_the_same_change_of_another_writer_is_noticed(ledger: Ledger) -> None:
 
 
 def test_deleting_and_restoring_twice_is_harmless(ledger: Ledger) -> None:
-    """What another writer has done already is not an error."""
+    """A repeated deletion or restoration does not raise an error."""
     theirs = Ledger.objects.get(code="l")
     theirs.delete()
     assert ledger.delete()[0] == 0
@@ -156,7 +156,7 @@ def test_deleting_and_restoring_twice_is_harmless(ledger: Ledger) -> None:
     ("query", "operations"), [({"code": "l"}, ["UpdateItem"]), ({"total": 10}, ["Query", "UpdateItem"])]
 )
 def test_a_queryset_counts_too(ledger: Ledger, query: dict[str, Any], operations: list[str]) -> None:
-    """``update()`` adds one, whether the object is read or not, so that others notice."""
+    """``update()`` adds one with and without a read, so that other processes notice."""
     with assert_requests(operations):
         assert Ledger.objects.filter(**query).update(note="theirs") == 1
     assert version() == 2
@@ -165,7 +165,7 @@ def test_a_queryset_counts_too(ledger: Ledger, query: dict[str, Any], operations
 
 
 def test_an_item_without_a_version_gets_one(table: Table, ledger: Ledger) -> None:
-    """An object that is older than the attribute is version ``None`` until it is written."""
+    """An item that is older than the attribute has version ``None`` until it is written."""
     key = {"pk": {"S": "LEDGER#l"}, "sk": {"S": "#METADATA"}}
     params = {"Key": key, "UpdateExpression": "REMOVE #v", "ExpressionAttributeNames": {"#v": "version"}}
     table.send(Request("UpdateItem", params))
@@ -182,7 +182,7 @@ def test_an_item_without_a_version_gets_one(table: Table, ledger: Ledger) -> Non
 
 
 def test_a_version_is_not_set_by_hand(ledger: Ledger) -> None:
-    """It is counted; the ways to set it are refused by name."""
+    """Every way to set the version raises an error."""
     ledger.version = 7
     with assert_requests(0), pytest.raises(InvalidValue, match="counts the writes and cannot be set to 7"):
         ledger.save()
@@ -194,7 +194,7 @@ def test_a_version_is_not_set_by_hand(ledger: Ledger) -> None:
 
 
 def test_a_condition_comes_before_the_version(ledger: Ledger) -> None:
-    """A caller's condition that does not hold is reported as such, with the stored object."""
+    """If the caller's condition fails, the error reports it with the stored object."""
     Ledger.objects.filter(code="l").update(total=1)
     ledger.note = "x"
     with pytest.raises(ConditionNotMet) as raised:
@@ -205,7 +205,7 @@ def test_a_condition_comes_before_the_version(ledger: Ledger) -> None:
 
 
 def test_no_update_is_lost(ledger: Ledger) -> None:
-    """Of many who read, compute and save, each one's change is in the result."""
+    """The result contains each process's change."""
     done: list[int] = []
 
     def work() -> None:
@@ -229,7 +229,7 @@ def test_no_update_is_lost(ledger: Ledger) -> None:
 
 
 def test_a_block_that_is_discarded_takes_the_version_back(ledger: Ledger) -> None:
-    """The object can be saved again."""
+    """You can save the object again."""
     with pytest.raises(RuntimeError), transactions.atomic():
         save(ledger)
         raise RuntimeError
@@ -239,7 +239,7 @@ def test_a_block_that_is_discarded_takes_the_version_back(ledger: Ledger) -> Non
 
 
 def test_fixtures_keep_versions(ledger: Ledger, tmp_path: Path) -> None:
-    """What is loaded has the version that was written out."""
+    """A loaded object has the version of the fixture."""
     save(ledger)
     text = serializers.serialize("json", [ledger])
     ledger.hard_delete()

@@ -1,4 +1,4 @@
-"""What blocks mean for other parts of the write path: tasks, bulk operations, claims and lost answers."""
+"""Blocks in combination with tasks, bulk operations, claims and lost responses."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.contract.tables import assert_consistent
 pytestmark = pytest.mark.usefixtures("table")
 
 
-# a task that outlives the block it was begun in
+# a task that continues after its block
 
 
 def outliving(work: Callable[[], Any]) -> None:
-    """Runs a coroutine in a task that is begun within a block and awaited after it."""
+    """Run a coroutine in a task that starts within a block and ends after it."""
 
     async def run() -> None:
         ended = asyncio.Event()
@@ -44,7 +44,7 @@ def outliving(work: Callable[[], Any]) -> None:
 
 
 def test_a_write_that_comes_too_late_for_its_block_is_refused() -> None:
-    """It would be collected by nobody: the object stays new, and can be saved outside."""
+    """No block would send the write, so the object stays new and can be saved outside."""
     stock = Stock(code="late")
     with assert_requests(0), pytest.raises(NotSupported, match=r"'late' cannot be written: the atomic\(\) block that"):
         outliving(stock.asave)
@@ -54,7 +54,7 @@ def test_a_write_that_comes_too_late_for_its_block_is_refused() -> None:
 
 
 def test_a_block_and_a_callback_cannot_begin_in_a_block_that_has_ended() -> None:
-    """Neither would ever be carried out."""
+    """No block would execute them."""
 
     async def begin() -> None:
         async with transactions.atomic():
@@ -69,7 +69,7 @@ def test_a_block_and_a_callback_cannot_begin_in_a_block_that_has_ended() -> None
 
 
 def test_a_block_that_has_ended_is_in_no_readers_way() -> None:
-    """What it wrote is stored by then, or was never sent."""
+    """Its writes are stored, or were never sent."""
     found: list[bool] = []
 
     async def read() -> None:
@@ -96,7 +96,7 @@ def test_a_block_that_has_ended_is_in_no_readers_way() -> None:
 
 
 def test_many_writes_that_fail_within_a_block_leave_nothing_of_themselves() -> None:
-    """The error is the object's own, what was collected before them stays, and nothing is called written."""
+    """The object's own error is raised, earlier writes stay in the block, and no object counts as written."""
     Stock.objects.create(code="x")
     new = [Stock(code="n1", serial=1), Stock(code="x")]
     with transactions.atomic():
@@ -131,7 +131,7 @@ def test_a_partition_with_a_pending_counter_is_not_read() -> None:
 
 
 def badges() -> dict[str, int | None]:
-    """Who has which of the unique numbers."""
+    """Return the owners of the unique numbers."""
     return {each.member_id: each.badge for each in Member.objects.all()}
 
 
@@ -144,12 +144,12 @@ def pair() -> tuple[Member, Member]:
 
 @pytest.mark.parametrize("first", [0, 1])
 def test_a_unique_value_passes_on_within_a_block(pair: tuple[Member, Member], first: int) -> None:
-    """Whichever of the two is saved first: one transaction is one moment, with one action on the claim."""
+    """The order of the saves does not matter: the transaction contains one action on the claim."""
     pair[0].badge, pair[1].badge = None, 1
     with assert_requests(["TransactWriteItems"]) as sent, transactions.atomic():
         pair[first].save()
         pair[1 - first].save()
-    assert len(sent[0].params["TransactItems"]) == 4  # the two, the claim that passes on, and the one that is released
+    assert len(sent[0].params["TransactItems"]) == 4  # the two objects, the transferred claim, and the released one
     assert badges() == {"m1": None, "m2": 1}
     assert_consistent()
 
@@ -174,7 +174,7 @@ def test_what_is_deleted_passes_its_unique_values_on_within_a_block(pair: tuple[
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (1, 2, 0)])
 def test_a_unique_value_passes_on_to_one_object_only(pair: tuple[Member, Member], order: tuple[int, ...]) -> None:
-    """The second one that takes it within the block is refused, before anything is sent."""
+    """A second object that takes the value within the block raises an error before any request is sent."""
     three = [*pair, Member(member_id="m3", email="c@example.org")]
     three[0].badge, three[1].badge, three[2].badge = None, 1, 1
     with assert_requests(0), pytest.raises(UniqueViolation, match="badge"), transactions.atomic():
@@ -189,7 +189,7 @@ def test_a_unique_value_passes_on_to_one_object_only(pair: tuple[Member, Member]
 def test_a_unique_value_that_another_writer_has_by_now_does_not_pass_on(
     pair: tuple[Member, Member], first: int, error: type[Exception], said: str
 ) -> None:
-    """Nothing is done. Who releases it is stale, and who takes it says of the claim that it is another's: the first."""
+    """Nothing is written: the releasing object is stale, and the error of the taking object names the other owner."""
     Member.objects.filter(pk="m1").update(badge=None)
     Member.objects.create(member_id="m3", email="c@example.org", badge=1)
     pair[0].badge, pair[1].badge = None, 1
@@ -200,11 +200,11 @@ def test_a_unique_value_that_another_writer_has_by_now_does_not_pass_on(
     assert_consistent()
 
 
-# lost answers
+# lost responses
 
 
 class LostAnswer:
-    """Carries one request out, and answers as DynamoDB does to botocore's next attempt at it."""
+    """Execute one request, and respond as DynamoDB does to botocore's next attempt."""
 
     def __init__(self, operation: str, *, change: Callable[[], Any] | None = None) -> None:
         self.operation = operation
@@ -228,7 +228,7 @@ class LostAnswer:
 
 
 def test_a_block_of_one_creation_is_not_failed_by_its_own_first_attempt() -> None:
-    """The item that is there is the block's own, so the block was carried out."""
+    """The existing item is the block's own, so the block was executed."""
     member = Stock(code="a", labels={"x", "y"})
     with intercept(LostAnswer("PutItem")), transactions.atomic():
         member.save()
@@ -237,7 +237,7 @@ def test_a_block_of_one_creation_is_not_failed_by_its_own_first_attempt() -> Non
 
 
 def test_a_block_of_one_deletion_is_not_failed_by_its_own_first_attempt() -> None:
-    """What was to be deleted is gone."""
+    """The object is already deleted."""
     stock = Stock.objects.create(code="a")
     with intercept(LostAnswer("DeleteItem")), transactions.atomic():
         stock.delete()
@@ -245,7 +245,7 @@ def test_a_block_of_one_deletion_is_not_failed_by_its_own_first_attempt() -> Non
 
 
 def test_a_deletion_is_counted_though_its_answer_was_lost() -> None:
-    """What is gone by the second attempt was deleted by the first one."""
+    """An object that is missing at the second attempt was deleted by the first one."""
     stock = Stock.objects.create(code="a")
     with intercept(LostAnswer("DeleteItem")):
         assert stock.delete() == (1, {"catalog.Stock": 1})
@@ -253,7 +253,7 @@ def test_a_deletion_is_counted_though_its_answer_was_lost() -> None:
 
 
 def test_another_writers_item_is_not_taken_for_the_blocks_own() -> None:
-    """Between the two attempts somebody else replaced the item."""
+    """Between the two attempts, another process has replaced the item."""
 
     def replace() -> None:
         Stock.objects.filter(pk="a").update(qty=9)

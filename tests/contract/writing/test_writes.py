@@ -1,4 +1,4 @@
-"""Creating objects on the real engine: under which condition, and what bad input leaves behind."""
+"""Creations on the real engine: their condition, and the state after invalid input."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ pytestmark = pytest.mark.usefixtures("table")
 
 
 def test_create_is_one_conditional_put(sent: list[SentRequest]) -> None:
-    """A new object is put under the condition that its key is free."""
+    """A new object is put on condition that its key is free."""
     Company.objects.create(company_id="c1", name="Acme")
     assert [request.operation for request in sent] == ["PutItem"]
     assert sent[0].params["ConditionExpression"] == "attribute_not_exists(#a0)"
 
 
 def test_create_never_overwrites(table: Table) -> None:
-    """A second object with the same key is an error, and the first stays as it is."""
+    """A second object with the same key raises an error, and the first one is kept."""
     Company.objects.create(company_id="c1", name="Acme")
     with pytest.raises(AlreadyExists) as raised:
         Company.objects.create(company_id="c1", name="Other")
@@ -39,14 +39,14 @@ def test_create_never_overwrites(table: Table) -> None:
 
 
 def test_saving_a_new_object_does_not_overwrite_either() -> None:
-    """``save()`` on an object that was not read is a creation, also where the key is given."""
+    """``save()`` creates an object that was not loaded, even with a given key."""
     Firm(firm_id="f", name="n", stock="s").save()
     with pytest.raises(AlreadyExists):
         Firm(firm_id="f", name="other", stock="s").save()
 
 
 def test_an_object_in_the_trash_keeps_its_key() -> None:
-    """Creating over a deleted object says that it is in the trash."""
+    """The error says that the object is in the trash."""
     Company.objects.create(company_id="c1", name="Acme").delete()
     with pytest.raises(AlreadyExists, match=r"It is in the trash: restore it or delete it permanently."):
         Company.objects.create(company_id="c1", name="Acme")
@@ -111,7 +111,7 @@ def test_an_object_in_the_trash_keeps_its_key() -> None:
 def test_bad_input_is_one_clear_error_and_nothing_is_sent(
     table: Table, make: Any, error: type[Exception], message: str
 ) -> None:
-    """A wrong value is refused by the attribute's name before any request."""
+    """A wrong value raises an error with the attribute's name before any request is sent."""
     with assert_requests(0), pytest.raises(error) as raised:
         make().save()
     assert message in str(raised.value)
@@ -139,7 +139,7 @@ def test_a_bad_update_leaves_the_item_as_it_was(table: Table, values: dict[str, 
     ids=["one byte", "two bytes"],
 )
 def test_a_partition_key_has_at_most_2048_bytes(table: Table, make: Any) -> None:
-    """The longest key that DynamoDB takes is stored, and one byte more is refused before any request."""
+    """The longest key that DynamoDB accepts is stored, and one more byte raises an error before any request."""
     make(2048).save()
     with assert_requests(0), pytest.raises(InvalidValue, match=r"DynamoDB takes 2048 there. Shorten product_id."):
         make(2049).save()
@@ -147,7 +147,7 @@ def test_a_partition_key_has_at_most_2048_bytes(table: Table, make: Any) -> None
 
 
 def test_a_unique_value_has_at_most_2048_bytes_with_its_claim(table: Table) -> None:
-    """The claim's key is a partition key too, and what does not fit there is refused."""
+    """The claim's key is also a partition key, and a value that does not fit raises an error."""
     with forgotten():
         code = models.UnicodeAttribute(unique=True)
         model = declare("Coded", ("CODED#{coded_id}", "#X"), coded_id=models.IdAttribute(), code=code)
@@ -160,7 +160,7 @@ def test_a_unique_value_has_at_most_2048_bytes_with_its_claim(table: Table) -> N
 @pytest.mark.skipif(django.VERSION >= (6,), reason="Django 6 takes no positional arguments")
 @pytest.mark.filterwarnings("ignore:Passing positional")
 def test_save_takes_its_options_by_position_once(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An override that hands on what it was given is called once, and ``force_insert`` creates."""
+    """An override that passes its arguments on is called once, and ``force_insert`` creates."""
     company = Company.objects.create(company_id="c1", name="Acme")
     calls = []
 
@@ -175,19 +175,19 @@ def test_save_takes_its_options_by_position_once(table: Any, monkeypatch: pytest
 
 
 def test_creating_without_a_required_value_is_an_integrity_error() -> None:
-    """What SQL databases refuse as NOT NULL is caught by the same name, before anything is sent."""
+    """The error is caught like NOT NULL in SQL, and is raised before any request is sent."""
     with assert_requests(0), pytest.raises(IntegrityError, match="number is missing"):
         Order.objects.create(customer="a")
 
 
 def test_updating_a_required_value_away_is_an_integrity_error() -> None:
-    """A queryset's update() refuses it in the same words, before anything is read."""
+    """A queryset's ``update()`` raises the same error before any read."""
     with assert_requests(0), pytest.raises(IntegrityError, match="name is missing"):
         Firm.objects.filter(pk="f").update(name=None)
 
 
 def outdated(table: Table, number: int | None = 1) -> Order:
-    """An order that was stored before its primary key had the prefix that it has now, and was found by an index."""
+    """Return an order that was stored under its key's former prefix, and was found by an index."""
     order = Order.objects.create(customer="a", number=1, coupon="c")
     item = {**order._stored, "pk": {"S": "CLIENT#a"}}
     if number is None:
@@ -199,7 +199,7 @@ def outdated(table: Table, number: int | None = 1) -> Order:
 
 @pytest.mark.parametrize("number", [1, None])
 def test_saving_an_item_under_a_key_of_former_templates_is_refused(table: Table, number: int | None) -> None:
-    """One error names both keys and the way out, also where the present key needs what the item has not."""
+    """One error names both keys and the fix, even if the current key needs a missing attribute."""
     order = outdated(table, number)
     order.status = "sent"
     with assert_requests(0), pytest.raises(OutdatedKey, match=r"pk='CLIENT#a'.*move\(\)"):
@@ -216,7 +216,7 @@ def test_updating_an_item_under_a_key_of_former_templates_is_refused(table: Tabl
 
 @pytest.mark.parametrize("number", [1, None])
 def test_move_stores_an_object_under_its_present_key(table: Table, number: int | None) -> None:
-    """The way out that the error names: one transaction, and the object is found and saved as any other."""
+    """The fix from the error works: after one transaction, the object can be found and saved normally."""
     order = outdated(table, number)
     with assert_requests(["TransactWriteItems"]):
         order.move(number=1)

@@ -1,4 +1,4 @@
-"""Writes of a queryset: no order counts, and one whole primary key is one request where nothing follows."""
+"""Queryset writes ignore the order, and take one request for a complete primary key without dependent items."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.unit.declaring import declare, forgotten
 
 @pytest.fixture(params=[True, False], ids=["expiring", "lasting"])
 def notes(request: pytest.FixtureRequest, table: Table) -> Iterator[Any]:
-    """Notes of two topics, whose model has an order that no key serves. Writes of expiring ones are planned."""
+    """Return notes of two topics with an order that no key supports. Expiring ones need planned writes."""
     more = {"expires_at": models.TTLAttribute()} if request.param else {}
     with forgotten():
         model: Any = declare(
@@ -39,7 +39,7 @@ def notes(request: pytest.FixtureRequest, table: Table) -> Iterator[Any]:
 
 
 def test_an_order_of_the_model_does_not_count(notes: Any) -> None:
-    """Nothing can be listed in this order, and all the same objects are updated and deleted."""
+    """No key supports this order, but all objects are updated and deleted."""
     with pytest.raises(NoAccessPattern):
         list(notes.filter(topic="a"))
     with assert_requests(["Query", *["UpdateItem"] * 3]):
@@ -63,13 +63,13 @@ def test_a_coroutine_updates_by_one_request(notes: Any) -> None:
 
 
 def test_condition_after_a_key_counts(notes: Any) -> None:
-    """The filter by the key is built when the queryset is filtered again."""
+    """A further filter uses the key of the first one."""
     with assert_requests(["UpdateItem"]):
         assert notes.filter(pk="a~~1").filter(text="other").update(text="u") == 0
 
 
 def test_an_update_reads_the_results_again(notes: Any) -> None:
-    """A queryset that was evaluated before gives what is stored now."""
+    """An evaluated queryset returns the current values after an update."""
     one = notes.filter(pk="a~~1")
     assert [note.text for note in one] == ["t1"]
     one.update(text="u")
@@ -88,7 +88,7 @@ def test_a_coroutine_deletes_by_one_request(notes: Any) -> None:
 
 @pytest.mark.parametrize("notes", [True], indirect=True)
 def test_conditions_go_with_the_deletion(notes: Any) -> None:
-    """What does not meet them, or has expired, is left alone and not counted."""
+    """Objects that do not meet the conditions, or have expired, are kept and not counted."""
     notes.filter(pk="a~~2").update(expires_at=timezone.now() - timedelta(hours=1))
     with assert_requests(["DeleteItem", "DeleteItem"]):
         assert notes.filter(pk="a~~1", text="other").delete() == (0, {})
@@ -107,7 +107,7 @@ def test_another_models_item_is_not_deleted(notes: Any, table: Table) -> None:
 
 
 def test_a_deletion_whose_answer_is_lost_counts(notes: Any) -> None:
-    """It is sent again, finds nothing, and is what deleted the object."""
+    """The second attempt does not find the object, which the first one has deleted."""
     left = ["DeleteItem"]
 
     def lost(operation: str, params: Mapping[str, Any]) -> None:
@@ -123,7 +123,7 @@ def test_a_deletion_whose_answer_is_lost_counts(notes: Any) -> None:
 
 
 def test_a_signal_gets_the_object(notes: Any) -> None:
-    """Where anybody listens, the object is read first."""
+    """If a signal has receivers, the object is read first."""
     found: list[str] = []
 
     def told(instance: Any, **_: object) -> None:
