@@ -86,7 +86,7 @@ def test_objects_are_written_page_by_page(
 
 
 def test_an_object_that_moves_ahead_in_its_index_is_written_once(sent: list[SentRequest]) -> None:
-    """The update does not find objects again that it moved behind the current page."""
+    """The update does not find objects again that it moved after the current page."""
     Order.objects.bulk_create(orders(25))
     sent.clear()
     later = datetime(2025, 1, 1, tzinfo=UTC)
