@@ -34,12 +34,13 @@ from dynamo_single.table.flow import Pages
 
 
 def _is_plain(name: Any, query: Any) -> bool:
-    """Return whether an order is by the name of an attribute."""
-    if isinstance(name, OrderBy):
-        name = name.expression
-    if isinstance(name, F):
-        name = name.name  # type: ignore[attr-defined]  # the stubs lack it
-    return isinstance(name, str) and name != "?" and name.lstrip("-+") not in query.annotations
+    """Return whether an order is by an attribute of the objects, or of those that they refer to."""
+    plain = name.expression if isinstance(name, OrderBy) else name
+    if isinstance(plain, F):
+        plain = plain.name  # type: ignore[attr-defined]  # the stubs lack it
+    if not isinstance(plain, str) or plain == "?" or plain.lstrip("-+") in query.annotations:
+        return False
+    return not ordering.are_joined(query.model, (name if isinstance(name, OrderBy) else plain,))
 
 
 def is_plain_order(names: Iterable[Any], query: Any) -> bool:
@@ -227,6 +228,9 @@ async def count(state: QueryState) -> int:
         return 0
     if isinstance(state.interpretation, united.United):
         return len(await united.results(state))
+    if state.window == ALL_MATCHES:
+        # As in Django, an order joins nothing here.
+        state = state.unordered()
     found: Interpretation = state.interpretation
     if _is_plain_read(state, found):
         return await objects.count(_source(state))

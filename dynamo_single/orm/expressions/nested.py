@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from django.db.models import Aggregate, Exists, Subquery
+from django.db.models import Aggregate, Exists, Model, Subquery
 from django.db.models.expressions import Col
 from django.db.models.sql import Query
 
@@ -15,8 +15,8 @@ from dynamo_single.orm.relations import joining
 
 
 def parts_of(expression: Any) -> Sequence[Any]:
-    """Return the parts of an expression or a condition. A subquery has none."""
-    if isinstance(expression, Subquery | Query):
+    """Return the parts of an expression or a condition. A subquery, and an object, have none."""
+    if isinstance(expression, Subquery | Query | Model):
         return ()
     children = getattr(expression, "children", None)
     if children is not None:

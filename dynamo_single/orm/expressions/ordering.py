@@ -8,14 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from django.core.exceptions import FieldError
 from django.db.models import F
-from django.db.models.expressions import OrderBy
+from django.db.models.expressions import Col, OrderBy
 from django.db.models.functions import Random
+from django.db.models.sql import Query
 
+from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.expressions.comparing import sort_key
 from dynamo_single.orm.expressions.evaluation import evaluate
 from dynamo_single.orm.expressions.plain_columns import with_plain_columns
 from dynamo_single.orm.expressions.scope import Expression, Scope
+from dynamo_single.orm.results import sorting
 
 
 def as_order(query: Any, name: Any) -> Expression:
@@ -28,6 +32,32 @@ def as_order(query: Any, name: Any) -> Expression:
     elif not isinstance(name, OrderBy):
         name = name.asc() if hasattr(name, "asc") else OrderBy(name)
     return with_plain_columns(name.resolve_expression(query, allow_joins=True, reuse=None))
+
+
+def are_joined(model: Any, names: Iterable[Any]) -> bool:
+    """Return whether an order contains names that only joins, or parts of values, give: ``order_by("orders__total")``.
+
+    An order by a relation means that of its model, which must not have an order of its own.
+    """
+    return any(_is_joined(model, name) for name in names)
+
+
+def _is_joined(model: Any, name: Any) -> bool:
+    try:
+        sorting.read_joined_sorting(model, (name,))
+    except (NotSupported, UnknownField):
+        pass
+    else:
+        return False
+    try:
+        expression = as_order(Query(model), name).expression
+    except FieldError:
+        return False
+    field = expression.target if isinstance(expression, Col) else None
+    if field is None or not field.is_relation:
+        return True
+    other: Any = field.related_model._meta  # type: ignore[union-attr]  # of a relation
+    return tuple(other.ordering or ()) in ((), ("pk",), (other.pk.name,))
 
 
 def orders_of(expression: Expression | None) -> list[Expression]:

@@ -111,6 +111,15 @@ def open_pages(state: QueryState, shape: type[Any]) -> Results:
     return objects.open_pages(state) if state.computation is None else rows.rows(state)
 
 
+def _condition_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> models.Q:
+    """Return the arguments of ``filter()`` as one condition; those of ``Q`` itself must not come from an address."""
+    invalid = ", ".join(f"'{name}'" for name in ("_connector", "_negated") if name in kwargs)
+    if invalid:
+        # Django's message.
+        raise TypeError(f"The following kwargs are invalid: {invalid}")
+    return models.Q(*args, **kwargs)
+
+
 #: ``open_pages()`` reads these, unlike a project's own iterable.
 _ITERABLES = (ObjectIterable, RowIterable)
 
@@ -154,7 +163,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
                 prepared = interpreted.prepared(conditions)
                 computed, others = interpreted.separated(self.model, prepared, negate=negate)
                 args, kwargs = (*computed, *others), {}
-            leads_on, later = filters.leads_on(self.model, others), models.Q(*args[len(computed) :], **kwargs)
+            leads_on, later = filters.leads_on(self.model, others), _condition_of(args[len(computed) :], kwargs)
             kept = filters.of_kept_keys(self.model, later, is_negated=negate) if leads_on else None
             if kept is not None:
                 leads_on, later = False, kept

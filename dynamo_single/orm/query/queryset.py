@@ -302,6 +302,12 @@ class QuerySet(AsyncQuerySet[M]):
         clone._iterable_class = RowIterable
         return clone
 
+    def contains(self, obj: Any) -> bool:
+        """Return whether an object is among the results: ``exists()`` of its key, unless the results are loaded."""
+        if self._asked.columns is not None or self._asked.row_shape is not None:
+            raise TypeError("Cannot call QuerySet.contains() after .values() or .values_list().")
+        return super().contains(obj)
+
     def _check_identity(self, fields: Sequence[object]) -> None:
         """Raise ``NotSupported`` for rows that SQL would compare instead of the objects."""
         if not self._asked.by_objects:
@@ -453,6 +459,14 @@ class QuerySet(AsyncQuerySet[M]):
         if not self.query.is_sliced and self._is_combined_by_pk(other):
             return self._combined(other, models.Q(pk__in=self) & models.Q(pk__in=other))
         result: Self = super().__and__(other)
+        return result
+
+    def __xor__(self, other: Any) -> Self:
+        """Return the objects that exactly one of two querysets has; see ``|``."""
+        if self._is_combined_by_pk(other):
+            ours, theirs = models.Q(pk__in=self), models.Q(pk__in=other)
+            return self._combined(other, (ours & ~theirs) | (theirs & ~ours))
+        result: Self = super().__xor__(other)
         return result
 
     def _is_combined_by_pk(self, other: Any) -> bool:

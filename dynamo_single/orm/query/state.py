@@ -36,6 +36,7 @@ from dynamo_single.orm.where.arguments import check_nesting
 from dynamo_single.table.flow import run
 
 if TYPE_CHECKING:
+    from dynamo_single.orm.expressions import ordering as expression_order
     from dynamo_single.orm.expressions import separating
     from dynamo_single.orm.query import interpreted, set_operations
     from dynamo_single.orm.relations import steps
@@ -49,6 +50,7 @@ else:
     objects = LazyModule("dynamo_single.orm.results.objects")
     prefetch = LazyModule("dynamo_single.orm.results.prefetch")
     steps = LazyModule("dynamo_single.orm.relations.steps")
+    expression_order = LazyModule("dynamo_single.orm.expressions.ordering")
     separating = LazyModule("dynamo_single.orm.expressions.separating")
     secrets = LazyModule("dynamo_single.orm.where.secrets")
     tree = LazyModule("dynamo_single.orm.where.tree")
@@ -258,7 +260,7 @@ def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
             "DynamoDB cannot evaluate annotations and extra() in queryset.query. Use the methods of the queryset."
         )
     order_by = tuple(query.order_by)
-    ordering = order_by or (tuple(model._meta.ordering) if query.default_ordering else ())
+    ordering = order_by or (tuple(model._meta.ordering or ()) if query.default_ordering else ())
     interpretation = None
     if asked.interpreted:
         where, interpretation = separating.interpretation_of(model, query, asked.row_shape)
@@ -274,7 +276,7 @@ def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
                     raise
                 queryset = queryset._asking(replace(asked, in_memory=DEFAULT_LIMIT))
             return state_of(interpreted.instead(queryset, refusal))
-        if asked.in_memory is not None and not is_by_names(ordering):
+        if asked.in_memory is not None and not _is_by_attributes(model, ordering):
             return state_of(interpreted.entered(queryset))
     return QueryState(
         model=model,
@@ -299,6 +301,13 @@ def is_by_names(ordering: Iterable[object]) -> bool:
         name != "?" if isinstance(name, str) else hasattr(getattr(name, "expression", name), "name")
         for name in ordering
     )
+
+
+def _is_by_attributes(model: type[DynamoModel], ordering: Iterable[Any]) -> bool:
+    """Return whether an order is by attributes of the objects, or of those that they refer to."""
+    own = {name for field in model._meta.concrete_fields for name in (field.name, field.attname)}
+    others = [name for name in ordering if not isinstance(name, str) or name.lstrip("-+") not in own]
+    return not others or (is_by_names(others) and not expression_order.are_joined(model, others))
 
 
 def query_identity(queryset: StatefulQuerySet[Any]) -> object:

@@ -108,10 +108,13 @@ def check(model: Any, name: str, queryset: Any) -> list[Any]:
 
 
 async def with_subquery_values(condition: Q, read: ValuesReader | None = None) -> Q:
-    """Return the condition with each queryset replaced by its values, which ``read`` reads."""
+    """Return the condition with each queryset replaced by its values, which ``read`` reads once."""
     read = read or subquery_values
-    found = iter([await read(name, queryset) for name, queryset in _querysets(condition)])
-    result: Q = with_subqueries_replaced(condition, lambda name, queryset: next(found))
+    found: dict[tuple[str, int], list[Any]] = {}
+    for name, queryset in _querysets(condition):
+        if (name, id(queryset)) not in found:
+            found[name, id(queryset)] = await read(name, queryset)
+    result: Q = with_subqueries_replaced(condition, lambda name, queryset: found[name, id(queryset)])
     return result
 
 

@@ -150,11 +150,12 @@ def _joined_sort(model: type[DynamoModel], name: OrderName) -> tuple[Sort, ...] 
     field, rest = reference_of(model, text) or (_reference(model, text), "")
     if field is None or not is_followed(field):
         return None
-    sorts = _sorts_of(field.related_model, rest)
+    sorts, key = _sorts_of(field.related_model, rest), field.target_field.attname
     return tuple(
         replace(
             sort,
-            attribute=f"{field.attname}{_SEPARATOR}{sort.attribute}",
+            # The reference holds the key of the other object.
+            attribute=field.attname if sort.attribute == key else f"{field.attname}{_SEPARATOR}{sort.attribute}",
             descending=sort.descending != descending,
             missing_first=sort.missing_first if missing_first is None else missing_first,
         )

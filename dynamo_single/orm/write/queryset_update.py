@@ -316,6 +316,11 @@ def _checked_value(field: Any, value: object, encodings: Encodings) -> Any:
     if isinstance(value, Model):
         if not field.is_relation or not isinstance(value, field.remote_field.model):
             raise InvalidValue(f"Cannot set {field.model._meta.label}.{field.name} to {shown(value)}.")
+        if value.pk is None:
+            raise InvalidValue(
+                f"Cannot set {field.model._meta.label}.{field.name} to {shown(value)}, which has no pk. Nothing was "
+                "written. Save it first."
+            )
         value = value.pk
     try:
         prepared = encodings.of(attribute, value, None).value if attribute.document else attribute.prepare(value)

@@ -349,3 +349,21 @@ def test_querysets_of_different_kinds_are_not_combined() -> None:
     """Live and deleted objects cannot be put into one queryset."""
     with pytest.raises(NotSupported, match="different kinds"):
         Person.objects.all() | Person.deleted_objects.all()
+
+
+def test_contains_refuses_rows() -> None:
+    """As Django does."""
+    with assert_requests([]), pytest.raises(TypeError, match=r"after \.values"):
+        Company.objects.values("name").contains(Company(company_id="c1", name="x"))
+
+
+def test_arguments_of_q_are_no_conditions() -> None:
+    """A name from an address must not negate the others, in a filter over relations either."""
+    with assert_requests([]), pytest.raises(TypeError, match="'_negated'"):
+        Person.objects.filter(company__name="A", _negated=True)
+
+
+def test_update_refuses_a_reference_to_an_object_without_a_key() -> None:
+    """It would empty the reference instead."""
+    with assert_requests([]), pytest.raises(InvalidValue, match="has no pk"):
+        Sample.objects.filter(sample_id="s").update(parent=Sample(sample_id=None))

@@ -41,6 +41,14 @@ QUERIES: dict[str, Callable[[Shop], Any]] = {
         lambda q: q.order_by("product__category__name", "-order__placed", "number").values_list("order", "number"),
     ),
     "in a model's order": of("Product", lambda q: q.order_by("category", "pk").values_list("pk", flat=True)),
+    "in order of children": of("Customer", lambda q: q.order_by("orders__total", "pk").values_list("pk", flat=True)),
+    "objects in order of children": of("Customer", lambda q: [each.pk for each in q.order_by("-orders__total", "pk")]),
+    "sliced in order of children": of(
+        "Customer", lambda q: [each.pk for each in q.order_by("orders__total", "pk")[1:5]]
+    ),
+    "number in order of children": lambda shop: mem(shop.all(shop.Customer)).order_by("orders__total").count(),
+    "in order of the other side": of("Product", lambda q: [each.pk for each in q.order_by("tags__name", "pk")]),
+    "in order of a month": of("Customer", lambda q: [each.pk for each in q.order_by("-created__month", "pk")]),
     "first in order": lambda shop: mem(shop.all(shop.Order)).order_by("-customer__name", "pk").first().pk,
     "related in order": of(
         "Order",

@@ -20,7 +20,6 @@ INHERITED = {
     "aexplain",
     "all",
     "as_manager",
-    "contains",
     "create",
     "db",
     "exclude",
