@@ -79,17 +79,18 @@ class DynamoModelAdmin(
 ):
     """The admin of a model that is stored in DynamoDB, with the options of Django's ``ModelAdmin``.
 
-    Without ``ordering``, a list has the order of the key that serves it. Up to ``list_max_in_memory`` rows, and
-    ``list_max_bytes``, are read for features that no key supports: any order, ``search_fields`` as in Django, filters,
-    facets and dates. A page of a larger list shows what keys support. Identifiers and automatic timestamps are shown,
-    and the attributes of the primary key can only be set when an object is added.
+    Without ``ordering``, a list has the order of the key that serves it. Up to ``list_max_bytes``, and up to
+    ``list_max_in_memory`` rows if it is set, are read for features that no key supports: any order, ``search_fields``
+    as in Django, filters, facets and dates. A page of a larger list shows what keys support. Identifiers and automatic
+    timestamps are shown, and the attributes of the primary key can only be set when an object is added.
     """
 
     paginator = KeyPaginator
-    #: The most rows that a list reads into memory for features that no key supports; ``0`` for none.
-    list_max_in_memory = 2000
-    #: The most bytes of these rows together; ``0`` for the default of ``allow_in_memory()``.
-    list_max_bytes = 4 * 1024 * 1024
+    #: The most bytes that a list reads into memory for features that no key supports; ``0`` for the default of
+    #: ``allow_in_memory()``.
+    list_max_bytes = 2 * 1024 * 1024
+    #: The most rows that it reads for them; ``None`` if only the bytes are bounded, ``0`` to read none.
+    list_max_in_memory: int | None = None
     #: The most items that a scan of a larger list may read; ``0`` disables scans.
     list_scan_budget = 100_000
     #: The page sizes that users can choose, in addition to ``list_per_page``.

@@ -24,6 +24,7 @@ from msgspec.structs import replace
 
 from dynamo_single.admin import paths
 from dynamo_single.admin.lists import search
+from dynamo_single.admin.lists.in_memory import limit_of
 from dynamo_single.admin.secrets import SecretsMixin
 from dynamo_single.backend.errors import is_stored_in_dynamodb
 from dynamo_single.backend.router import uses_engine
@@ -148,8 +149,8 @@ def _refused_options(model_admin: Any) -> Iterator[_RefusedOption]:
     if refused:
         yield _RefusedOption("its list", refused, "Give the model a key that lists it, or override get_queryset().")
         return
-    limit = model_admin.list_max_in_memory
-    in_memory = "" if limit else " Set list_max_in_memory to order and filter short lists in memory."
+    limit = limit_of(model_admin)
+    in_memory = "" if limit else " Set list_max_in_memory = None to order and filter short lists in memory."
     if limit:
         queryset = queryset._asking(replace(queryset._asked, cached_lists=CachedLists(limit)))
     if model_admin.ordering and own.get_ordering is SecretsMixin.get_ordering:

@@ -1,18 +1,21 @@
 """The list page: keys serve the queries that they support, page by page; the rest is computed from rows in memory.
 
-Above ``list_max_in_memory`` rows, the page does not hold any. It shows what keys support, and names the omitted parts.
+Above ``list_max_bytes``, or ``list_max_in_memory`` rows, the page does not hold any. It shows what keys support, and
+names the omitted parts.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.paginator import EmptyPage, InvalidPage
 from django.db.models import ForeignKey
 from django.http import HttpRequest
+from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext as _
 
 from dynamo_single.admin import secrets
@@ -178,7 +181,7 @@ class KeyChangeList(ScanningChangeList):
     @property
     def is_heavy(self) -> bool:
         """Whether the page leaves something out because of the bytes of the rows."""
-        return self.is_too_large and in_memory.is_heavy(self.request)
+        return self.is_too_large and in_memory.is_heavy(self.request, self.model_admin)
 
     @property
     def max_bytes(self) -> int:
@@ -201,7 +204,7 @@ class KeyChangeList(ScanningChangeList):
         offered = {str(size): size for size in admin.list_page_sizes}
         self.list_per_page = offered.get(request.GET.get(SIZE_VAR, ""), self.list_per_page)
         if downloads.is_download(request):
-            self.list_per_page = in_memory.limit_of(admin) or self.list_per_page
+            self._hold_for_download()
         if _is_action(request):
             # An action has its own queryset, and returns a redirect or a page without this list.
             self.result_list: Any = []
@@ -287,9 +290,9 @@ class KeyChangeList(ScanningChangeList):
         if self._cursor is not None:
             self._read_from(self._cursor)
             return
-        limit = in_memory.limit_of(admin)
+        limit, before = in_memory.limit_of(admin), (self.page_num - 1) * self.list_per_page
         try:
-            if limit and (self.page_num - 1) * self.list_per_page > limit:
+            if limit and (before > limit or (before > in_memory.MAX_OTHERS and not self._has_page())):
                 raise EmptyPage
             page = self.paginator.page(self.page_num)
             self.result_list = page.object_list
@@ -298,6 +301,22 @@ class KeyChangeList(ScanningChangeList):
             raise IncorrectLookupParameters from error
         if self.show_all and self.result_count <= self.list_max_show_all and self.result_count > self.list_per_page:
             self.result_list = list(self.queryset)
+
+    def _has_page(self) -> bool:
+        """Return whether a list has so many rows: it counts them, before the page reads all rows up to its own."""
+        try:
+            count = in_memory.count_rows(self.model_admin, self.queryset)
+        except TooManyMatches:
+            return False
+        return count > (self.page_num - 1) * self.list_per_page
+
+    def _hold_for_download(self) -> None:
+        """Read the rows of a download within the bounds of the list; then all of them are one page."""
+        limit = in_memory.limit_of(self.model_admin)
+        with suppress(NotSupported):  # ``downloads.response()`` reports that rows are missing
+            if limit:
+                in_memory.read_rows(self.queryset)
+                self.list_per_page = limit
 
     def _count(self, page: object) -> int:
         if self._is_large:
@@ -396,6 +415,7 @@ class KeyChangeList(ScanningChangeList):
         self.sortable_by = [name for name in sortable if self._is_served(unordered, name)]
         self.unserved = [name for name in sortable if name not in self.sortable_by]
         self.list_max_in_memory = limit
+        self.held_limit = limit if in_memory.has_row_limit(self.model_admin) else filesizeformat(self.max_bytes)
         # The counts would reveal the number of hidden rows to other users.
         is_costed = sees_all(self.model_admin.admin_site, request, self.model)
         self.held_rows = in_memory.cached_row_count(request) if is_costed else None

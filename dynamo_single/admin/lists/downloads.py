@@ -53,9 +53,11 @@ def response(model_admin: Any, request: HttpRequest) -> HttpResponse:
     limit = in_memory.limit_of(model_admin)
     rows, max_bytes = changelist.result_list, in_memory.max_bytes_of(model_admin)
     size = sum(item_size(row._stored or {}) for row in rows)
-    if not changelist.is_counted or changelist.result_count > len(rows) or size > max_bytes:
+    is_part = not changelist.is_counted or changelist.result_count > len(rows)
+    if is_part or size > max_bytes or len(rows) > (limit or len(rows)):
+        bound = f"{limit} rows of {max_bytes} bytes" if in_memory.has_row_limit(model_admin) else f"{max_bytes} bytes"
         raise TooManyMatches(
-            f"{model_admin.opts.label}: a download contains at most {limit} rows of {max_bytes} bytes. Filter further.",
+            f"{model_admin.opts.label}: a download contains at most {bound}. Filter further.",
             limit=limit,
         )
     changelist.formset = None

@@ -172,7 +172,7 @@ class ReferenceListFilter(RelatedFieldListFilter):
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
         """Return the objects that the user may see: one Query. There are none without a key, or past the bound."""
         ordering = self.field_admin_ordering(field, request, model_admin)
-        return listed_choices(field, request, model_admin, ordering, in_memory.limit_of(model_admin))
+        return listed_choices(field, request, model_admin, ordering, in_memory.others_limit_of(model_admin))
 
     def get_facet_queryset(self, changelist: ChangeList) -> dict[str, int]:
         """Count the rows that refer to each object, and those without a reference."""
@@ -194,7 +194,7 @@ class ReferencedListFilter(RelatedOnlyFieldListFilter):
             if not _is_reference(field):
                 return []
             ordering = self.field_admin_ordering(field, request, model_admin)
-            return listed_choices(field, request, model_admin, ordering, in_memory.limit_of(model_admin))
+            return listed_choices(field, request, model_admin, ordering, in_memory.others_limit_of(model_admin))
 
     def has_output(self) -> bool:
         """Return whether the page shows the filter; a filter in the address applies even without choices."""

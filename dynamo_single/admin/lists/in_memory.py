@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.http import HttpRequest
 from msgspec.structs import replace
@@ -26,8 +26,11 @@ from dynamo_single.table.flow import run
 if TYPE_CHECKING:
     from django.contrib.admin.views.main import ChangeList
 
-#: The most rows that are counted for a list without a bound in memory.
-_MAX_COUNTED = 2000
+#: The most rows that are counted for a list without a bound in memory, and the most rows, related objects or choices
+#: that a page reads besides the rows of its list.
+MAX_OTHERS: Final = 2000
+#: No item has fewer bytes: its keys and its type alone have as many.
+_LEAST_BYTES: Final = 50
 _NAME = "_dynamo_single_held"
 #: The mark of a request whose rows in memory have exceeded the bytes.
 _HEAVY = "_dynamo_single_heavy"
@@ -42,8 +45,20 @@ class ListTooLarge(NotSupported):
 
 
 def limit_of(model_admin: Any) -> int:
-    """Return how many rows a list may keep in memory; 0 for none."""
-    return int(getattr(model_admin, "list_max_in_memory", None) or 0)
+    """Return how many rows a list may keep in memory; 0 for none. Without an option, ``list_max_bytes`` decides."""
+    if not has_row_limit(model_admin):
+        return max_bytes_of(model_admin) // _LEAST_BYTES
+    return int(getattr(model_admin, "list_max_in_memory", 0))
+
+
+def has_row_limit(model_admin: Any) -> bool:
+    """Return whether the rows of a list are bounded by their number, besides their bytes."""
+    return getattr(model_admin, "list_max_in_memory", 0) is not None
+
+
+def others_limit_of(model_admin: Any) -> int:
+    """Return how many related objects a list reads for a filter, how many choices it offers, and the rows of a step."""
+    return min(limit_of(model_admin), MAX_OTHERS)
 
 
 def max_bytes_of(model_admin: Any) -> int:
@@ -129,7 +144,7 @@ def count_rows(model_admin: Any, queryset: Any) -> int:
         queryset = queryset._asking(
             replace(
                 queryset._asked,
-                cached_lists=CachedLists(limit_of(model_admin) or _MAX_COUNTED, max_bytes_of(model_admin)),
+                cached_lists=CachedLists(limit_of(model_admin) or MAX_OTHERS, max_bytes_of(model_admin)),
             )
         )
     return int(queryset.count())
@@ -137,7 +152,7 @@ def count_rows(model_admin: Any, queryset: Any) -> int:
 
 def disable(request: HttpRequest) -> object:
     """Stop sharing rows for the rest of this request; return what ``enable()`` accepts to share them again."""
-    request.__dict__[_HEAVY] = is_heavy(request)
+    request.__dict__[_HEAVY] = _has_heavy(request)
     shared = request.__dict__.get(_NAME)
     request.__dict__[_NAME] = None
     return shared
@@ -164,8 +179,12 @@ def is_exceeded(request: HttpRequest) -> bool:
     return any(cached_lists.is_exceeded for cached_lists in (request.__dict__.get(_NAME) or {}).values())
 
 
-def is_heavy(request: HttpRequest) -> bool:
-    """Return whether the rows of any queryset of the request have more bytes than a list may keep in memory."""
+def is_heavy(request: HttpRequest, model_admin: Any) -> bool:
+    """Return whether bytes are the bound that the rows of the request's querysets exceed, rather than rows."""
+    return _has_heavy(request) or not has_row_limit(model_admin)
+
+
+def _has_heavy(request: HttpRequest) -> bool:
     shared = request.__dict__.get(_NAME) or {}
     return bool(request.__dict__.get(_HEAVY)) or any(cached_lists.is_heavy for cached_lists in shared.values())
 

@@ -23,7 +23,7 @@ def advice(changelist: KeyChangeList) -> list[tuple[str, str]]:
     """Return what a page leaves out and how a developer can fix it; does not use the rows that are held in memory."""
     rows = in_memory.without_cache(changelist.without_search()).order_by()
     limit = f"list_max_in_memory ({in_memory.limit_of(changelist.model_admin)})"
-    if in_memory.is_heavy(changelist.request):
+    if in_memory.is_heavy(changelist.request, changelist.model_admin):
         limit = f"list_max_bytes ({in_memory.max_bytes_of(changelist.model_admin)})"
     found = []
     for each in (*changelist.lacking, *_unsupported_search(changelist, rows), *_unsupported_columns(changelist)):

@@ -30,7 +30,7 @@ def resolved(request: HttpRequest, model_admin: Any, queryset: Any) -> Any:
     Sends the requests of each relation once for each condition of a request. Returns the queryset itself without such
     conditions, or if the list has no bound. Raises ``TooManyMatches`` for more keys than the bound.
     """
-    asked, limit = getattr(queryset, "_asked", None), in_memory.limit_of(model_admin)
+    asked, limit = getattr(queryset, "_asked", None), in_memory.others_limit_of(model_admin)
     if asked is None or not asked.inside or not limit:
         return queryset
     known: dict[Any, Any] = request.__dict__.setdefault(_READ, {})
@@ -78,7 +78,7 @@ class RelatedValues:
 
     def _rows(self, model: Any, *names: str) -> list[tuple[Any, Any]]:
         """Return two attributes of the objects that the user may see: a Query for each megabyte, up to the bound."""
-        limit, site = in_memory.limit_of(self._admin), self._admin.admin_site
+        limit, site = in_memory.others_limit_of(self._admin), self._admin.admin_site
         own = narrowed_queryset(site, self._request, model)
         queryset: Any = model._default_manager.all() if own is None else own
         queryset = queryset.order_by()
@@ -87,8 +87,8 @@ class RelatedValues:
         objects = list(queryset[: limit + 1])
         if len(objects) > limit:
             raise TooManyMatches(
-                f"{model._meta.label}: there are more than {limit} objects, which is the bound of the list. "
-                "Raise list_max_in_memory, or filter by a reference.",
+                f"{model._meta.label}: there are more than {limit} objects, which is the limit of filters over "
+                "relations. Filter by a reference.",
                 limit=limit,
             )
         seen = [each for each in objects if may_view(site, self._request, each)]

@@ -100,7 +100,7 @@ def next_rows(changelist: KeyChangeList, wanted: int, before: ScanProgress) -> t
 
     Reads about as many items as a list may hold in memory, and no more than the rest of the budget and one chunk.
     """
-    queryset, limit = changelist.queryset, in_memory.limit_of(changelist.model_admin) or _CHUNK
+    queryset, limit = changelist.queryset, in_memory.others_limit_of(changelist.model_admin) or _CHUNK
     budget = scan_budget(changelist.model_admin)
     (source, is_listed), condition = _source(changelist), _condition(queryset)
     found: list[Any] = []

@@ -118,4 +118,4 @@ def _choices(request: HttpRequest, model_admin: Any, tenant: Tenant) -> list[tup
         return []
     ordering = model_admin.get_field_queryset(None, field, request)
     names = () if ordering is None else ordering.query.order_by
-    return listed_choices(field, request, model_admin, names, in_memory.limit_of(model_admin))
+    return listed_choices(field, request, model_admin, names, in_memory.others_limit_of(model_admin))

@@ -43,7 +43,7 @@ def use_list_template(response: HttpResponseBase) -> None:
 
 def too_many_rows(model_admin: DynamoModelAdmin, request: HttpRequest) -> str:
     """Return the message that there are more rows than a list reads, or more bytes."""
-    if in_memory.is_heavy(request):
+    if in_memory.is_heavy(request, model_admin):
         return _("The %(name)s are larger than %(size)s together, which is too much to search in one step.") % {
             "name": model_admin.opts.verbose_name_plural,
             "size": filesizeformat(in_memory.max_bytes_of(model_admin)),

@@ -136,8 +136,12 @@ def _pages_of_conditions(
     return pages_of(reader, sources, page_of, at_once=at_once)
 
 
-async def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None) -> int:
+async def count(
+    table: Table, plan: Plan, *, skip: int = 0, stop: int | None = None, megabytes: int | None = None
+) -> int:
     """Return the number of matching items; queries and Scans only count, and return no items.
+
+    Returns ``stop`` as soon as the items that it has read exceed ``megabytes``.
 
     Raises ``UnexpectedItem`` for an item of another type if only items of this model can be there. With a filter it
     does not count such an item, because the response does not show whether it matched.
@@ -148,6 +152,8 @@ async def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = N
         return sum(1 for item in found if _is_of_model(plan, item))
     reader = await open_reader(table, plan)
     total, is_exact, requests = 0, limit_is_exact(plan), _compile_count(reader.table, plan)
+    # A response ends at a megabyte, except the last one of each request.
+    left = None if megabytes is None else megabytes + len(requests) - 1
 
     def sources() -> Iterator[PageSource[Item]]:
         for request in requests:
@@ -162,7 +168,8 @@ async def count(table: Table, plan: Plan, *, skip: int = 0, stop: int | None = N
     async with aclosing(pages_of(reader, sources(), partial(_counted, plan), at_once=at_once)) as numbers:
         async for number in numbers:
             total += number
-            if stop is not None and total >= stop:
+            left = None if left is None else left - 1
+            if stop is not None and (total >= stop or left == -1):
                 return max(stop - skip, 0)
     return max(total - skip, 0)
 

@@ -6,6 +6,7 @@ complete: one match too many raises an error. This module does not depend on gro
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing, suppress
 from datetime import datetime
@@ -26,6 +27,7 @@ from dynamo_single.orm.plan.plan import InMemory, Plan, attributes_of, narrow, p
 from dynamo_single.orm.reading import execute, single
 from dynamo_single.orm.reading.sources import sort_attribute, with_sort_keys
 from dynamo_single.orm.results import cached_lists, related, sorting
+from dynamo_single.orm.results.cached_lists import CachedLists
 from dynamo_single.orm.results.state import DEFAULT_LIMIT, QueryState
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
@@ -390,7 +392,7 @@ async def count(state: QueryState) -> int:
     if found.kind == "held":
         return sum([len(page) async for page in _pages(state, found, skip=window.start, stop=window.stop)])
     if shared is not None and window.stop is None:
-        return await _count_up_to(state, found, shared.limit)
+        return await _count_up_to(state, found, shared)
     return await execute.count(state.table, found, skip=window.start, stop=window.stop)
 
 
@@ -401,11 +403,14 @@ async def read_into_memory(state: QueryState) -> None:
         await state.asked.cached_lists.hold(state.table, found)
 
 
-async def _count_up_to(state: QueryState, plan: Plan, limit: int) -> int:
-    """Return the number of results, up to the limit of the cache: one Query with Select=COUNT."""
-    seen = await execute.count(state.table, plan, skip=state.window.start, stop=limit + 1)
+async def _count_up_to(state: QueryState, plan: Plan, shared: CachedLists) -> int:
+    """Return the number of results, up to the limits of the cache: one Query with Select=COUNT for each megabyte."""
+    limit, megabytes = shared.limit, math.ceil(shared.most_bytes / 2**20)
+    seen = await execute.count(
+        state.table, plan, skip=state.window.start, stop=state.window.start + limit + 1, megabytes=megabytes
+    )
     if seen > limit:
-        most = f"{state.label}: there are more than {limit} objects to count."
+        most = f"{state.label}: there are more than {limit} objects to count, or more than {megabytes} MB of them."
         raise TooManyMatches(f"{most} Allow more: .allow_in_memory(limit=...)", limit=limit)
     return seen
 

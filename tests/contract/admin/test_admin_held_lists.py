@@ -14,8 +14,9 @@ from django.contrib.admin.sites import all_sites
 from django.urls import path
 
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
+from dynamo_single.admin.lists import in_memory
 from dynamo_single.testing import assert_requests
-from project.directory.models import Company, Person
+from project.directory.models import Company, Office, Person
 from tests.catalog.models import Order, Sample
 from tests.contract.conftest import SIGNED_IN, Pages, Registering, link, shown, text_of
 
@@ -123,7 +124,7 @@ def test_a_search_finds_every_word_in_any_field_and_case(lists: Pages, term: str
 def test_the_page_says_what_it_read(lists: Pages) -> None:
     """How many rows, of how many at most, and what that cost."""
     said = text_of(lists.get(f"{COMPANY}?q=zeta"))
-    assert "3 rows were read for this page, of at most 2000: 1 request, 0.5 units." in said
+    assert "3 rows were read for this page, of at most 2.0 MB: 1 request, 0.5 units." in said
 
 
 @pytest.mark.parametrize(
@@ -330,6 +331,33 @@ def test_bytes_are_bounded_as_in_memory_by_zero(heavy: Pages, monkeypatch: pytes
     """By 32 MB, which no list of few rows has."""
     monkeypatch.setattr(DynamoModelAdmin, "list_max_bytes", 0)
     assert "are larger than" not in text_of(heavy.get(f"{COMPANY}?o=2"))
+
+
+def test_number_of_rows_is_unbounded(pages: Pages) -> None:
+    """By default only their bytes count: 2,010 short rows are sorted, filtered and counted like three."""
+    Company.objects.bulk_create(Company(name=f"{number:04}", stock=str(number % 7)) for number in range(2010))
+    page = pages.get(f"{COMPANY}?o=-2&q=1")
+    assert page.context["cl"].is_counted
+    assert page.context["cl"].result_count == sum("1" in f"{number:04}" for number in range(2010))
+    assert "without" not in text_of(page)
+
+
+def test_count_is_bounded_by_bytes(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One megabyte of four ends the count of a page that keys serve; the page has cursors then."""
+    monkeypatch.setattr(DynamoModelAdmin, "list_max_bytes", 2**20)
+    monkeypatch.setattr(DynamoModelAdmin, "list_per_page", 2)
+    company = Company.objects.create(company_id="c", name="Acme")
+    Office.objects.bulk_create(Office(company=company, city=f"{number}", address="x" * 300_000) for number in range(7))
+    page = pages.get("directory/office/", sends=["Query", "GetItem", "Query", "Query"])
+    assert not page.context["cl"].is_counted
+
+
+def test_late_page_is_counted_before_it_is_read(lists: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number in the address does not make the page read all rows before it."""
+    monkeypatch.setattr(in_memory, "MAX_OTHERS", 1)
+    monkeypatch.setattr(CompanyAdmin, "list_per_page", 1)
+    assert lists.get(f"{COMPANY}?p=3").status_code == 200
+    assert lists.get(f"{COMPANY}?p=9", sends=["Query"]).status_code == 302
 
 
 def missing_keys(response: Any) -> dict[str, str]:
