@@ -1,4 +1,4 @@
-"""The admin through HTTP: a company is added, edited, deleted and restored, with exactly the requests it takes."""
+"""The admin over HTTP: a company is added, edited, deleted and restored, with exactly the expected requests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_default_site_is_ours() -> None:
 
 
 def test_the_login_page_sends_no_request(table: Any) -> None:
-    """Somebody without a session costs nothing until the form is sent."""
+    """Without a session, only a submitted form sends requests."""
     with assert_requests([]):
         response = Client().get("/admin/login/")
     assert response.status_code == 200
@@ -58,7 +58,7 @@ def test_the_index_shows_what_can_be_stored(pages: Pages) -> None:
 
 
 def test_adding(pages: Pages) -> None:
-    """An add is one transaction with the log's entry; its empty form asks for nothing."""
+    """An add takes one transaction with its log entry; the empty form does not send requests."""
     pages.get(f"{COMPANY}add/", sends=[])
     data = {"name": "Acme", "stock": "ACM", "founded": "1999-01-31", "public": "on", **NO_INLINES}
     response = pages.post(f"{COMPANY}add/", data, sends=["TransactWriteItems"])
@@ -78,7 +78,7 @@ def test_editing(pages: Pages, acme: Company) -> None:
 
 
 def test_inlines_beside_each_other_are_read_by_one_query(pages: Pages, acme: Company) -> None:
-    """The page shows people and offices, which lie in the company's partition."""
+    """The page shows people and offices, which are adjacent in the company's partition."""
     Person.objects.create(company=acme, name="Somebody")
     Office.objects.create(company=acme, city="Somewhere")
     page = pages.get(f"{COMPANY}{acme.pk}/change/", sends=["GetItem", "Query"]).content.decode()
@@ -88,7 +88,7 @@ def test_inlines_beside_each_other_are_read_by_one_query(pages: Pages, acme: Com
 
 @pytest.mark.parametrize("change", ["", "directory.change_company", "directory.change_person"])
 def test_inlines_that_are_only_shown_are_read_by_one_query(staff: Any, acme: Company, change: str) -> None:
-    """Whoever may not change them sees the same rows by the same requests, also if some may be changed."""
+    """A user with view permission sees the same rows with the same requests, even if other rows are editable."""
     Person.objects.create(company=acme, name="Somebody")
     Office.objects.create(company=acme, city="Somewhere")
     views = ("directory.view_company", "directory.view_person", "directory.view_office")
@@ -98,20 +98,20 @@ def test_inlines_that_are_only_shown_are_read_by_one_query(staff: Any, acme: Com
 
 
 def test_saving_without_a_change_writes_only_the_log(pages: Pages, acme: Company) -> None:
-    """A form that changes nothing leaves the item alone."""
+    """A form without changes does not write the item."""
     data = {"name": "Acme", "stock": "ACM", "founded": "", **NO_INLINES}
     pages.post(f"{COMPANY}{acme.pk}/change/", data, sends=["GetItem", "PutItem"])
     assert Company.objects.get(pk=acme.pk).updated_at == acme.updated_at
 
 
 def test_deleting_moves_to_the_trash_and_restoring_brings_back(pages: Pages, acme: Company) -> None:
-    """Soft delete and restore are one UpdateItem each, and one PutItem for the log; a Query asks for children."""
+    """Soft delete and restore take one UpdateItem and one PutItem for the log; a Query finds children."""
     address = f"{COMPANY}{acme.pk}/"
     children = ["Query"]
     page = text_of(pages.get(f"{address}delete/", sends=["GetItem", *children]))
     assert "Move the company “Acme” to the trash?" in page
     assert "goes along" not in page
-    # What is to be deleted is looked for to see whether the user may, to delete it, and for what came in the meantime.
+    # The children are searched for the permission check, for the deletion, and for later additions.
     writes = ["UpdateItem", *children, "PutItem"]
     pages.post(f"{address}delete/", {"post": "yes"}, sends=["GetItem", *children, *children, *writes])
     assert not Company.objects.all().exists()
@@ -119,7 +119,7 @@ def test_deleting_moves_to_the_trash_and_restoring_brings_back(pages: Pages, acm
     assert "The company “Acme” was moved to the trash." in page
     assert "deleted successfully" not in page
 
-    # Children that arrived meanwhile are looked for again.
+    # A second search finds children that were added since.
     response = pages.post(f"{address}restore/", sends=["GetItem", *children, "UpdateItem", *children, "PutItem"])
     assert response.headers["Location"] == f"/admin/{address}change/"
     assert [company.pk for company in Company.objects.all()] == [acme.pk]
@@ -127,7 +127,7 @@ def test_deleting_moves_to_the_trash_and_restoring_brings_back(pages: Pages, acm
 
 
 def test_the_question_names_the_children_that_go_along(pages: Pages, acme: Company) -> None:
-    """Before a deletion and before one for good; afterwards parent and children are where the page said."""
+    """Before a soft and a permanent deletion, the page announces the actual result for parent and children."""
     mike = Person.objects.create(company=acme, name="Mike")
     for question in ("to the trash?", "This cannot be undone."):
         page = pages.get(f"{COMPANY}{acme.pk}/delete/")
@@ -140,7 +140,7 @@ def test_the_question_names_the_children_that_go_along(pages: Pages, acme: Compa
 
 
 def test_a_child_of_what_is_in_the_trash_is_not_restored(pages: Pages, acme: Company) -> None:
-    """The refusal is told on the child's page, which names the parent."""
+    """The child's page shows the error, which names the parent."""
     mike = Person.objects.create(company=acme, name="Mike")
     acme.delete()
     pages.post(f"directory/person/{mike.pk}/restore/")
@@ -165,7 +165,7 @@ def test_what_is_in_the_trash_can_only_be_looked_at(pages: Pages, acme: Company)
 
 
 def test_deleting_from_the_trash_is_for_good(pages: Pages, acme: Company) -> None:
-    """The second deletion says that it is the last one, and sends one DeleteItem."""
+    """The page says that this deletion is final, and sends one DeleteItem."""
     acme.delete()
     page = text_of(pages.get(f"{COMPANY}{acme.pk}/delete/"))
     assert "permanently delete the company “Acme”? This cannot be undone." in page
@@ -186,7 +186,7 @@ def test_restoring_takes_a_post(pages: Pages, acme: Company) -> None:
 
 
 def test_actions_move_to_the_trash_restore_and_delete_for_good(pages: Pages) -> None:
-    """The list's actions read what was selected with one request, and write each object and its log entry."""
+    """One request reads the selected objects of an action, and each object and its log entry are written."""
     pks = [Company.objects.create(name=name).pk for name in ("Acme", "Bolt")]
     data = {"action": "delete_selected", "_selected_action": pks}
     children = ["Query"]
@@ -214,7 +214,7 @@ def test_actions_move_to_the_trash_restore_and_delete_for_good(pages: Pages) -> 
 
 
 def test_a_reference_is_searched_and_checked_with_bounded_requests(pages: Pages, acme: Company) -> None:
-    """The company of a person is found by one Query, and a person with it is added by one transaction."""
+    """One Query finds the company of a person, and one transaction adds a person with it."""
     Company.objects.create(name="Bolt")
     pages.get("directory/person/add/", sends=[])
     query = "app_label=directory&model_name=person&field_name=company&term=Ac"
@@ -222,7 +222,7 @@ def test_a_reference_is_searched_and_checked_with_bounded_requests(pages: Pages,
     assert found == {"results": [{"id": acme.pk, "text": "Acme"}], "pagination": {"more": False}}
 
     data = {"company": acme.pk, "name": "Mike", "email": "mike@example.com", "role": "member"}
-    # The form looks the company up, and validation asks whether the address is taken.
+    # The form reads the company, and validation reads the claim of the address.
     sends = ["GetItem", "GetItem", "TransactWriteItems"]
     pages.post("directory/person/add/", data, sends=sends)
     (mike,) = Person.objects.filter(company=acme)
@@ -232,7 +232,7 @@ def test_a_reference_is_searched_and_checked_with_bounded_requests(pages: Pages,
 
 
 def test_what_makes_up_the_key_is_shown_and_not_changed(pages: Pages, acme: Company) -> None:
-    """A person's company can be chosen when the person is added, and never after."""
+    """You can choose a person's company only when you add the person."""
     mike = Person.objects.create(company=acme, name="Mike")
     response = pages.get(f"directory/person/{mike.pk}/change/")
     assert 'name="company"' not in response.content.decode()
@@ -275,7 +275,7 @@ def test_every_page_of_the_demo_opens(pages: Pages, acme: Company) -> None:
 
 
 def test_a_page_of_nothing_leads_to_the_index(pages: Pages) -> None:
-    """An object that is not there is reported as missing, as in Django."""
+    """As in Django, a missing object is reported as missing."""
     response = pages.get(f"{COMPANY}company-0/change/", sends=["GetItem"])
     assert response.headers["Location"] == "/admin/"
     assert pages.post(f"{COMPANY}company-0/restore/").headers["Location"] == "/admin/"

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names that an action on the page of a company was given; it is refused for one called Bolt."""
+    """Return the names that the company's action received; it rejects a company called Bolt."""
     names: list[str] = []
 
     def note(modeladmin: Any, request: Any, queryset: Any) -> None:
@@ -40,7 +40,7 @@ def run(pages: Pages, company: Any) -> Any:
 
 
 def test_an_action_runs_on_an_objects_own_page(pages: Pages, done: list[str]) -> None:
-    """The page offers the action, which gets the one object."""
+    """The page offers the action, which receives only this object."""
     company = Company.objects.create(name="Acme")
     assert b"CHANGE_FORM-action" in pages.get(f"{COMPANY}{company.pk}/change/").content
     assert run(pages, company).status_code == 302
@@ -48,7 +48,7 @@ def test_an_action_runs_on_an_objects_own_page(pages: Pages, done: list[str]) ->
 
 
 def test_a_refused_action_is_a_message(pages: Pages, done: list[str]) -> None:
-    """What DynamoDB refuses is shown, and the action is not tried again."""
+    """DynamoDB's error is shown, and the action is not retried."""
     company = Company.objects.create(name="Bolt")
     response = run(pages, company)
     assert response.status_code == 302

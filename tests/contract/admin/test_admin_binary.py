@@ -1,4 +1,4 @@
-"""Binary attributes in the admin: shown by their size, downloaded by those who may view them, uploaded if editable."""
+"""Binary attributes in the admin: their size, downloads for permitted users, and uploads if editable."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ADD, CHANGE, DOWNLOAD = "catalog/sample/add/", "catalog/sample/one/change/", "ca
 
 
 class SampleAdmin(DynamoModelAdmin):
-    """The bytes among few other fields; not all tests let them be edited."""
+    """The bytes among few other fields; only some tests make them editable."""
 
     fields = ("text", "blob")
 
@@ -42,7 +42,7 @@ def stored() -> Any:
 
 
 def test_what_cannot_be_edited_is_shown_by_its_size(catalog: Pages) -> None:
-    """With a link to it, in the place of its bytes."""
+    """The page shows the size with a link instead of the bytes."""
     Sample.objects.create(sample_id="one", blob=BYTES)
     page = catalog.get(CHANGE)
     assert f'<a href="/admin/{DOWNLOAD}">10 bytes</a>' in page.content.decode()
@@ -51,7 +51,7 @@ def test_what_cannot_be_edited_is_shown_by_its_size(catalog: Pages) -> None:
 
 
 def test_a_download_is_a_file_of_no_known_type(catalog: Pages) -> None:
-    """One that no browser shows, with exactly the bytes; one GetItem."""
+    """One GetItem returns exactly the bytes as a type that no browser displays."""
     Sample.objects.create(sample_id="one", blob=BYTES)
     answer = catalog.get(DOWNLOAD, sends=["GetItem"])
     assert answer.content == BYTES
@@ -62,7 +62,7 @@ def test_a_download_is_a_file_of_no_known_type(catalog: Pages) -> None:
 
 @pytest.mark.parametrize("address", ["one/binary/text/", "one/binary/x/", "two/binary/blob/", "one/binary/blob/x/"])
 def test_there_is_no_other_download(catalog: Pages, address: str) -> None:
-    """Neither of another attribute, nor of nothing."""
+    """Other attributes and missing values have no download."""
     Sample.objects.create(sample_id="one", text="x")
     assert catalog.get(f"catalog/sample/{address}").status_code in {302, 404}
     assert catalog.get(DOWNLOAD).status_code == 404
@@ -82,7 +82,7 @@ def test_what_the_page_does_not_show_is_not_downloaded(catalog: Pages, monkeypat
 def test_a_download_asks_for_the_permission_to_view(
     catalog: Pages, staff: Callable[..., Pages], permission: str, status: int
 ) -> None:
-    """Of the model."""
+    """The download requires the model's view permission."""
     Sample.objects.create(sample_id="one", blob=BYTES)
     assert staff(*([permission] if permission else [])).get(DOWNLOAD).status_code == status
 
@@ -95,7 +95,7 @@ def test_who_may_only_look_sees_the_size(catalog: Pages, staff: Callable[..., Pa
 
 @pytest.mark.usefixtures("_editable")
 def test_a_file_is_uploaded(catalog: Pages) -> None:
-    """Its bytes are stored; without a file they stay, and a box clears them."""
+    """An upload stores its bytes; without a file, the bytes stay, and a checkbox clears them."""
     Sample.objects.create(sample_id="one")
     upload = {"text": "x", "blob": SimpleUploadedFile("a.bin", BYTES)}
     assert catalog.post(CHANGE, upload, sends=["GetItem", "TransactWriteItems"]).status_code == 302
@@ -119,7 +119,7 @@ def test_the_history_has_the_size(catalog: Pages) -> None:
 
 @pytest.mark.usefixtures("_editable")
 def test_a_file_that_no_item_holds_is_the_fields_error(catalog: Pages) -> None:
-    """It is not even read."""
+    """The form does not read a file that is too large for an item."""
     answer = catalog.post(ADD, {"blob": SimpleUploadedFile("a.bin", b"x" * 409_601)})
     assert answer.context_data["adminform"].form.errors == {
         "blob": ["The file has 409601 bytes; a DynamoDB item can have at most 409600."]

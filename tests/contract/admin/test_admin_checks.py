@@ -1,4 +1,4 @@
-"""``check`` finds the lists of the admin whose pages would be refused."""
+"""``check`` finds admin lists whose pages could not be shown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def warnings_of(model: Any, **options: Any) -> list[CheckMessage]:
 
 
 def found(model: Any, **options: Any) -> list[str]:
-    """What the warning about such an admin is about."""
+    """Return the subjects of the warnings for an admin class."""
     messages = warnings_of(model, **options)
     assert [each.id for each in messages] in ([], ["dynamo_single.W904"])
     told = [re.sub(r" \((?!').*\)\.$|\.$", "", each.msg.partition("would show an error: ")[2]) for each in messages]
@@ -38,7 +38,7 @@ def found(model: Any, **options: Any) -> list[str]:
 
 
 def test_the_admins_of_the_project_are_answered() -> None:
-    """The demo and the accounts ask for nothing that no key answers."""
+    """Keys support all lists of the demo and the accounts."""
     assert check_lists() == []
 
 
@@ -59,19 +59,19 @@ def test_the_admins_of_the_project_are_answered() -> None:
     ],
 )
 def test_what_no_key_answers_is_told(options: dict[str, Any], told: list[str]) -> None:
-    """Orders, searches and filters are reported by their option; what a method decides is not known."""
+    """The check reports orders, searches and filters by option, except the results of methods."""
     assert found(Company, **options) == told
 
 
 @pytest.mark.parametrize(("model", "name"), [(GameServer, "tags"), (GameTag, "servers"), (Place, "restaurant")])
 def test_filter_by_relation_needs_bound(model: Any, name: str) -> None:
-    """The related objects are read up to the bound of the list."""
+    """The page reads related objects up to the limit of the list."""
     assert found(model, list_filter=(name,)) == []
     assert found(model, list_filter=(name,), list_max_in_memory=0) == [f"list_filter: {name!r}"]
 
 
 def test_path_over_reference_needs_bound() -> None:
-    """DynamoDB has no joins, so the referenced objects are read up to the bound of the list."""
+    """DynamoDB has no joins, so the page reads referenced objects up to the limit of the list."""
     options: dict[str, Any] = {"search_fields": ("company__name",), "list_filter": ("company__public",)}
     assert found(Person, **options) == []
     told = ["search_fields: 'company__name'", "list_filter: 'company__public'"]
@@ -105,13 +105,13 @@ def test_a_warning_about_one_thing_says_why() -> None:
 
 
 def test_a_link_from_no_column_is_an_error_as_in_django() -> None:
-    """Also where the list of the trash has more columns than the declared ones."""
+    """The additional columns of the trash do not hide the error."""
     own = type("Linked", (DynamoModelAdmin,), {"list_display": ("name",), "list_display_links": ("name", "founded")})
     (error,) = own(Company, AdminSite("linked")).check()
     assert (error.id, "'list_display_links[1]' refers to 'founded'" in error.msg) == ("admin.E111", True)
 
 
 def test_links_from_columns_that_a_method_gives_are_not_looked_at() -> None:
-    """As in Django: nobody knows what it gives."""
+    """As in Django, the result of the method is unknown."""
     given = {"list_display_links": ("founded",), "get_list_display": lambda self, request: ("founded",)}
     assert type("Linked", (DynamoModelAdmin,), given)(Company, AdminSite("linked")).check() == []

@@ -1,4 +1,4 @@
-"""What fields of references offer: read once for a page, however many forms show it."""
+"""Choices of references are read once per page for all of its forms."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ServerAdmin(DynamoModelAdmin):
 
 
 class SampleAdmin(DynamoModelAdmin):
-    """A list in which a reference is edited."""
+    """A list with an editable reference."""
 
     list_display = ("sample_id", "parent")
     list_editable = ("parent",)
@@ -70,7 +70,7 @@ def served(catalog: Pages) -> Pages:
 
 
 def options(page: Any, key: str) -> int:
-    """In how many fields an object is offered."""
+    """Return the number of fields that offer an object."""
     return int(page.content.decode().count(f'<option value="{key}"'))
 
 
@@ -78,7 +78,7 @@ def options(page: Any, key: str) -> int:
 def test_rows_of_an_inline_share_their_choices(
     served: Pages, monkeypatch: pytest.MonkeyPatch, inline: type[Any]
 ) -> None:
-    """One Query, for the empty rows too."""
+    """One Query serves all rows, including empty ones."""
     monkeypatch.setattr(ServerAdmin, "inlines", (inline,))
     page = served.get(CHANGE, sends=ONCE)
     assert options(page, "3") == 12 + inline.extra + 1
@@ -99,13 +99,13 @@ def test_a_form_that_comes_back_reads_its_choices_once(served: Pages) -> None:
 
 
 def test_two_inlines_share_what_both_offer(served: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page asks once, whoever of its forms wants to know."""
+    """One Query serves the whole page."""
     monkeypatch.setattr(ServerAdmin, "inlines", (MemberInline, MemberStack))
     assert options(served.get(CHANGE, sends=ONCE), "3") == 12 + 2 + 12 + 1
 
 
 def test_the_next_page_reads_them_again(served: Pages) -> None:
-    """What was created in between is offered, and what is gone is not."""
+    """The choices contain new objects and omit deleted ones."""
     served.get(CHANGE)
     GamePlayer.objects.create(player_id="new", username="New")
     GamePlayer.objects.get(player_id="3").delete()
@@ -114,7 +114,7 @@ def test_the_next_page_reads_them_again(served: Pages) -> None:
 
 
 def test_a_row_with_choices_of_its_own_shows_those(served: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forms that narrow their field alike share what they ask for, beside what the others share."""
+    """Forms with the same narrower choices share a separate read."""
 
     class OwnForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
         def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -137,7 +137,7 @@ def test_of_too_many_objects_no_row_reads_past_the_bound(served: Pages, monkeypa
 
 
 def test_rows_of_a_list_share_their_choices(served: Pages) -> None:
-    """A reference in ``list_editable``: the list, the one that its rows refer to, and what there is to choose from."""
+    """With ``list_editable``, the page reads the list, the referenced objects and the choices."""
     one = Sample.objects.create(text="one")
     for _ in range(4):
         Sample.objects.create(text="child", parent=one)

@@ -1,4 +1,4 @@
-"""Documents, sets and numbers in the admin's forms: readable, exact, and left as they are where nothing is changed."""
+"""Documents, sets and numbers in forms are readable and exact, and unchanged ones are not written."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ urlpatterns = [path("admin/", site.urls)]
 
 
 def item() -> Any:
-    """The sample's item as it is stored."""
+    """Return the sample's stored item."""
     table = get_table()
     key = {"pk": {"S": "SAMPLE#one"}, "sk": {"S": "#METADATA"}}
     return table.call("GetItem", {"TableName": table.name, "Key": key, "ConsistentRead": True})["Item"]
@@ -60,7 +60,7 @@ EXACT = {
 
 
 def test_whoever_changes_nothing_changes_nothing(catalog: Pages) -> None:
-    """The form of a sample is sent as it is shown; of the item's attributes none is written."""
+    """A submission of the unchanged form does not write any attribute."""
     Sample.objects.create(sample_id="one", text="x", **EXACT)
     before = item()
     sent = form_of_text(catalog.get(CHANGE))
@@ -69,16 +69,16 @@ def test_whoever_changes_nothing_changes_nothing(catalog: Pages) -> None:
 
 
 def form_of_text(answer: Any) -> dict[str, str]:
-    """What a browser would send of a page's form, with the text of each field as it is."""
+    """Return a browser's submission of a page's form, with the text of each field."""
 
     sent = {name: html.unescape(str(value)) for name, value in form_of(answer).items()}
-    # A browser takes the first line end of a text area for a part of its tag, and sends line ends as two characters.
+    # A browser skips the first line end of a text area, and submits line ends as two characters.
     return {name: value.replace("\n", "\r\n") for name, value in sent.items()}
 
 
 @pytest.mark.parametrize("name", sorted({*EXACT} - {"decimal"}))
 def test_what_is_shown_is_what_is_stored(catalog: Pages, name: str) -> None:
-    """The same text, sent for an object that has nothing yet, gives the same value."""
+    """The same text creates the same value in a new object."""
     Sample.objects.create(sample_id="one", **{name: EXACT[name]})
     shown = form_of_text(catalog.get(CHANGE))[name]
     Sample.objects.get(pk="one").delete()
@@ -109,7 +109,7 @@ def test_a_secret_inside_a_document_is_not_in_the_log(catalog: Pages) -> None:
 
 
 def test_a_secret_by_its_name_in_the_item_is_not_in_the_log(catalog: Pages) -> None:
-    """As it is masked on the table's pages."""
+    """The log masks it, like the table's pages."""
     person = Resident.objects.create(last_name="Old", room=1)
     with mock.patch.object(site, "is_secret", lambda model, name: name == "lastName"):
         sent = {"last_name": "New", "nickname": "", "room": "2"}
@@ -144,7 +144,7 @@ def test_who_may_only_look_reads_it_indented(catalog: Pages, staff: Any) -> None
     ],
 )
 def test_an_error_says_where(catalog: Pages, name: str, text: str, error: str) -> None:
-    """By line and column, or by the path in the document; what was typed stays."""
+    """The error contains the line and column or the path, and the input is kept."""
     Sample.objects.create(sample_id="one")
     answer = catalog.post(CHANGE, {name: text})
     assert errors_of(answer) == {name: [error]}
@@ -181,7 +181,7 @@ def test_attributes_that_the_model_does_not_know_are_shown_and_kept(catalog: Pag
 
 
 def test_an_object_without_such_attributes_has_no_such_part(catalog: Pages) -> None:
-    """Nor has the page that adds one."""
+    """The page that adds an object does not have it either."""
     Sample.objects.create(sample_id="one", text="x")
     for page in (CHANGE, "catalog/sample/add/"):
         assert "Additional stored attributes" not in text_of(catalog.get(page))
@@ -198,7 +198,7 @@ def test_an_object_without_such_attributes_has_no_such_part(catalog: Pages) -> N
     ids=lambda kept: next(iter(kept)),
 )
 def test_what_the_app_keeps_beside_the_attributes_is_none_of_them(catalog: Pages, kept: Any) -> None:
-    """It is not shown, and a save leaves it."""
+    """A save keeps these values, and the page does not show them."""
     Sample.objects.create(sample_id="one", text="x")
     table, before = get_table(), {**item(), **kept}
     table.call("PutItem", {"TableName": table.name, "Item": before})

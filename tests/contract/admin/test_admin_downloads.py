@@ -46,7 +46,7 @@ def test_file_has_every_page(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_file_has_rows_of_filter_and_order(pages: Pages) -> None:
-    """As the link of the page says, which keeps both."""
+    """The download link keeps the filter and the order."""
     page = pages.get(f"{LIST}?public__exact=1&o=-1")
     found = rows(pages.get(f"{LIST}{page.context['cl'].csv_link}"))
     assert [row[0] for row in found[1:]] == ["'=Company 4", "'=Company 3", "'=Company 2"]
@@ -54,7 +54,7 @@ def test_file_has_rows_of_filter_and_order(pages: Pages) -> None:
 
 @pytest.mark.parametrize(("option", "bound"), [("list_max_in_memory", 4), ("list_max_bytes", 300)])
 def test_file_has_bounds_of_list(pages: Pages, monkeypatch: pytest.MonkeyPatch, option: str, bound: int) -> None:
-    """It is never a part of the rows."""
+    """A download never contains only some of the rows."""
     monkeypatch.setattr(DynamoModelAdmin, option, bound)
     response = pages.get(f"{LIST}?_csv=")
     assert response.status_code == 400
@@ -62,7 +62,7 @@ def test_file_has_bounds_of_list(pages: Pages, monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_large_list_offers_no_file(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor does a scan, which has found a part."""
+    """A scan has only some of the rows."""
     monkeypatch.setattr(DynamoModelAdmin, "list_max_in_memory", 2)
     for address in (LIST, f"{LIST}?q=2", f"{LIST}?q=company&scan="):
         assert "_csv" not in pages.get(address).content.decode()

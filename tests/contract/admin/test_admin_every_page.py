@@ -1,4 +1,4 @@
-"""Every address of the demo's admin by its name, and what its page sends: a page that is new has to be counted here."""
+"""The requests of every page of the demo's admin, by URL name: a new page needs an entry here."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def stored(pages: Pages) -> dict[str, str]:
 
 READ = ["GetItem"]
 LOGGED = ["GetItem", "Query"]
-#: What each page sends beside the session and the user.
+#: The requests of each page in addition to the session and the user.
 SENT: dict[str, list[str]] = {
     "index": ["Query"],
     "login": [],
@@ -84,7 +84,7 @@ SENT: dict[str, list[str]] = {
     "dynamodb_jobs": ["Query"],
     "auth_user_password_change": READ,
 }
-#: What those of each model send: its list, the page to add, an object's page, and the question before its deletion.
+#: The requests of each model's list, add page, object page and delete confirmation.
 OF_MODELS: dict[str, tuple[list[str], list[str], list[str], list[str]]] = {
     "auth_group": ([], [], [], []),
     "accounts_group": (["Query"], [], READ, READ),
@@ -111,16 +111,16 @@ PAGES = {
     },
     **{f"{model}_history": LOGGED if model != "auth_group" else [] for model in OF_MODELS},
 }
-#: Those that take a form only: what they send is asserted where their forms are.
+#: Pages that only accept forms: the tests of these forms count their requests.
 FORMS = {"logout", *(f"{model}_restore" for model in OF_MODELS if model.startswith(("directory_", "records_")))}
-#: What some pages are asked.
+#: The query strings of some pages.
 ASKED = {
     "autocomplete": "?app_label=directory&model_name=person&field_name=company&term=A",
     "dynamodb_table": "?pk=COMPANY%23c",
     "dynamodb_table_download": "?pk=COMPANY%23c",
     "dynamodb_item": "?pk=COMPANY%23c&sk=%23METADATA",
 }
-#: What is answered otherwise than with 200: nobody who is logged in needs the login, and there is no SQL.
+#: Pages without status 200: a logged-in user does not need the login, and there is no SQL.
 STATUS = {"login": 302, "view_on_site": 404}
 
 
@@ -134,7 +134,7 @@ def names(patterns: Any = None) -> Iterator[str]:
 
 
 def address(name: str, stored: dict[str, str]) -> str:
-    """The address of a page, of the object that is stored if it is about one."""
+    """Return the URL of a page, with the stored object if necessary."""
     key = stored.get(".".join(name.split("_")[:2]), "")
     for given in ([], [key], ["1", "x"]):
         try:
@@ -150,7 +150,7 @@ def test_every_address_is_counted() -> None:
 
 
 def test_each_page_sends(pages: Pages, stored: dict[str, str]) -> None:
-    """To be shown; none of them writes, so that all are of the same data."""
+    """No page writes when it is shown, so all use the same data."""
     found: dict[str, tuple[int, list[str]]] = {}
     for name in PAGES:
         path = address(name, stored)
@@ -164,7 +164,7 @@ def test_each_page_sends(pages: Pages, stored: dict[str, str]) -> None:
 
 
 def test_no_form_is_asked_for(pages: Pages, stored: dict[str, str]) -> None:
-    """Following a link to it does nothing, and sends nothing."""
+    """A link to a form does not send requests or change anything."""
     answers = {}
     for name in FORMS:
         answers[name] = pages.get(address(name, stored).removeprefix("/admin/"), sends=[]).status_code

@@ -1,4 +1,4 @@
-"""Whatever an address or a form names: nobody reads or changes what their page is not about."""
+"""No URL or form of a page reads or changes objects of other pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMPANY = "directory/company/"
 PERSON = "directory/person/"
 USERS = "accounts/user/"
 AUTOCOMPLETE = "autocomplete/?app_label={0}&model_name={1}&field_name={2}&term=A"
-#: What no page of ours gives, and every one of them may be asked: no value, no number, no key, no character of a text.
+#: Values that no page produces but every page may receive: invalid numbers, keys and characters.
 VALUES = ["", "x", "9" * 30, "\x00", "%ED%A0%80", "a~~b", "COMPANY%23c", "[]", "a" * 3000, "٣", "../../"]
 
 
@@ -32,7 +32,7 @@ def others(pages: Pages) -> tuple[Any, Any]:
 @pytest.mark.parametrize("initial", ["0", "1"])
 @pytest.mark.parametrize("field", ["identity", "company"])
 def test_a_row_of_another_object_is_not_taken(pages: Pages, others: tuple[Any, Any], initial: str, field: str) -> None:
-    """An inline saves rows of its own object, and no others."""
+    """An inline saves only rows of its own object."""
     anna, bert = others
     own = {"identity": anna.pk if initial == "1" else "", "company": anna.company_id}
     row = {**own, field: bert.pk if field == "identity" else bert.company_id, "name": "Changed", "role": "member"}
@@ -60,7 +60,7 @@ def test_an_object_of_another_model_is_not_there(pages: Pages, others: tuple[Any
 @pytest.mark.parametrize("page", ["change", "delete", "history", "restore"])
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_what_get_queryset_leaves_out_is_not_there(registered: Registering, method: str, page: str) -> None:
-    """Neither shown, nor changed, nor deleted, nor restored."""
+    """The pages do not show, change, delete or restore it."""
     mine, other = (Company.objects.create(name=name) for name in ("Mine", "Other"))
     if page == "restore":
         other.delete()
@@ -78,7 +78,7 @@ def test_what_get_queryset_leaves_out_is_not_there(registered: Registering, meth
 
 
 def test_an_action_takes_no_object_that_get_queryset_leaves_out(registered: Registering) -> None:
-    """However its key was sent."""
+    """The action ignores its key."""
     mine, other = (Company.objects.create(name=name) for name in ("Mine", "Other"))
 
     def get_queryset(self: Any, request: Any) -> Any:
@@ -91,7 +91,7 @@ def test_an_action_takes_no_object_that_get_queryset_leaves_out(registered: Regi
 
 
 def test_a_search_is_for_fields_that_have_one(pages: Pages, others: tuple[Any, Any]) -> None:
-    """Another field's objects are not listed by it."""
+    """Autocomplete for another field does not list its objects."""
     wanted = {
         ("directory", "person", "company"): 200,
         ("directory", "person", "name"): 403,
@@ -105,14 +105,14 @@ def test_a_search_is_for_fields_that_have_one(pages: Pages, others: tuple[Any, A
 
 
 def test_what_may_not_be_asked_of_a_list_is_refused(pages: Pages) -> None:
-    """Nobody finds a password out letter by letter."""
+    """A lookup cannot reveal a password letter by letter."""
     asked = ["password__startswith=p", "password=x", "groups__name=x", "_to_field=password", "_to_field=nothing"]
     answers = {each: pages.get(f"{USERS}?{each}").status_code for each in asked}
     assert answers == dict.fromkeys(answers, 400)
     assert pages.get(f"{USERS}?nothing=x").headers["Location"] == f"/admin/{USERS}?e=1"
 
 
-#: A page, and what may stand in its address.
+#: A page and the parameters of its URL.
 ASKED = {
     COMPANY: ("q", "o", "p", "size", "cursor", "scan", "trash", "public__exact", "_facets", "_changelist_filters"),
     f"{PERSON}?trash=yes": ("q", "o", "p", "cursor", "role__exact", "company__company_id__exact", "pk__in"),
@@ -132,7 +132,7 @@ ASKED = {
 
 
 def refused_wrongly(pages: Pages, addresses: list[str]) -> dict[str, int]:
-    """The addresses that are answered by something else than a page, a refusal or a way back."""
+    """Return the URLs without a page, an error or a redirect."""
     Company.objects.create(company_id="c", name="Acme")
     answers = {address: pages.get(address).status_code for address in addresses}
     return {address: status for address, status in answers.items() if status not in {200, 302, 400, 403, 404}}
@@ -145,20 +145,20 @@ def _with(path: str, *names: str, value: str) -> str:
 
 @pytest.mark.parametrize("path", ASKED)
 def test_whatever_stands_in_the_address_of_a_page(pages: Pages, path: str) -> None:
-    """The page is shown, refused or not found, with a value in every parameter; nothing is an error of the server."""
+    """With a value in every parameter, the response is a page, an error or a 404, but never a server error."""
     assert refused_wrongly(pages, [_with(path, *ASKED[path], value=value) for value in VALUES]) == {}
 
 
 @deep
 @pytest.mark.parametrize("path", ASKED)
 def test_whatever_stands_in_one_parameter_of_a_page(pages: Pages, path: str) -> None:
-    """One after the other."""
+    """Each parameter gets the value separately."""
     assert refused_wrongly(pages, [_with(path, name, value=value) for name in ASKED[path] for value in VALUES]) == {}
 
 
 @pytest.mark.parametrize("value", ["x", "\x00", "%ED%A0%80", "a~~b", "../../"])
 def test_whatever_stands_for_the_key_of_an_object(pages: Pages, value: str) -> None:
-    """It leads back, or is not found."""
+    """The response is a redirect or a 404."""
     key = value if "%" in value else quote(value, safe="")
     paths = [f"{model}{key}/{page}/" for model in (COMPANY, PERSON) for page in ("change", "delete", "history")]
     paths += [f"{COMPANY}{key}/restore/", f"{USERS}{key}/password/", f"dynamodb/jobs/{key}/", f"r/{key}/{key}/"]
@@ -169,7 +169,7 @@ def test_whatever_stands_for_the_key_of_an_object(pages: Pages, value: str) -> N
 
 @pytest.mark.parametrize("key", ["a_3Ab", "a/b?c=d", "ä b", "50%", "a+b", '"', "<b>", "a\\b", "add"])
 def test_an_object_is_found_whatever_its_key_looks_like(pages: Pages, key: str) -> None:
-    """From its list to its page, its history, the question, the trash and back."""
+    """Any key works on the list, the page, the history, the confirmation, the trash and the restoration."""
     Company.objects.create(company_id=key, name="Acme")
     (address,) = re.findall(r'class="field-name"><a href="([^"]*)">Acme', pages.get(COMPANY).content.decode())
     page = address.removesuffix("change/")

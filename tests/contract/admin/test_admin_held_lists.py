@@ -1,4 +1,4 @@
-"""Lists that the admin answers of the rows that a page holds in memory, and what it shows where these are too many."""
+"""Lists that the admin computes from rows in memory, and the pages of larger lists."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def lists(catalog: Pages) -> Pages:
 
 @pytest.fixture
 def large(lists: Pages, monkeypatch: pytest.MonkeyPatch) -> Pages:
-    """The same, where three rows are more than a page holds."""
+    """Return the same list with a limit of three rows."""
     monkeypatch.setattr(DynamoModelAdmin, "list_max_in_memory", 2)
     return lists
 
 
 def choices(response: Any) -> str:
-    """What the filters offer."""
+    """Return the choices of the filters."""
     return text_of(response).partition("Filter ")[2]
 
 
@@ -88,7 +88,7 @@ def choices(response: Any) -> str:
     ],
 )
 def test_every_column_sorts(lists: Pages, column: str, names: list[str]) -> None:
-    """A column that no key serves, and several columns, are sorted of one reading."""
+    """One read is enough to sort by an unsupported column and by several columns."""
     response = lists.get(f"{COMPANY}?o={column}", sends=["Query"])
     assert shown(response) == names
     assert re.findall(r'class="sortable column-(\w+)', response.content.decode()) == [
@@ -114,7 +114,7 @@ def test_every_column_sorts(lists: Pages, column: str, names: list[str]) -> None
     ],
 )
 def test_a_search_finds_every_word_in_any_field_and_case(lists: Pages, term: str, names: list[str] | None) -> None:
-    """As the stock admin: each word anywhere, in any of the fields, of one reading."""
+    """As in Django, each word can be anywhere in any field; one read is enough."""
     with assert_requests([*SIGNED_IN, "Query"]):
         response = lists.client.get(f"/admin/{COMPANY}", {"q": term})
     assert response.status_code == 200
@@ -122,7 +122,7 @@ def test_a_search_finds_every_word_in_any_field_and_case(lists: Pages, term: str
 
 
 def test_the_page_says_what_it_read(lists: Pages) -> None:
-    """How many rows, of how many at most, and what that cost."""
+    """The page shows the number of rows read, their limit and their cost."""
     said = text_of(lists.get(f"{COMPANY}?q=zeta"))
     assert "3 rows were read for this page, of at most 2.0 MB: 1 request, 0.5 units." in said
 
@@ -141,12 +141,12 @@ def test_the_page_says_what_it_read(lists: Pages) -> None:
     ],
 )
 def test_filters(lists: Pages, question: str, names: list[str]) -> None:
-    """Any of Django's filters, and what an address says by hand, of one reading."""
+    """One read is enough for all of Django's filters and for manual lookups."""
     assert sorted(shown(lists.get(f"{COMPANY}?{question}", sends=["Query"]))) == sorted(names)
 
 
 def test_filters_offer_all_values_with_their_numbers(lists: Pages) -> None:
-    """The values of a text, and facets, of one reading; what is in the trash is counted by a Query of its own."""
+    """One read provides the values and facets, and a separate Query counts the trash."""
     offered = choices(lists.get(f"{COMPANY}?_facets=True", sends=["Query", "Query"]))
     assert "By publicly traded All Yes (2) No (1)" in offered
     assert "By ticker All ACM (1) QZ (1) ZW (1)" in offered
@@ -160,7 +160,7 @@ class AfterFilter(admin.SimpleListFilter):
     parameter_name = "age"
 
     def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, str]]:
-        """What it offers, if anything is young."""
+        """Return the filter's choices if there are young objects."""
         found = model_admin.get_queryset(request).filter(founded__gte="2022-01-01").exists()
         return [("old", "Old"), ("young", "Young")] if found else []
 
@@ -172,7 +172,7 @@ class AfterFilter(admin.SimpleListFilter):
 
 
 def test_filters_of_a_projects_own(lists: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They filter and are counted of the same reading, and so is Django's filter for what is empty."""
+    """Custom filters and Django's filter for empty values use and count the same rows."""
     monkeypatch.setattr(CompanyAdmin, "list_filter", (AfterFilter, ("stock", admin.EmptyFieldListFilter)))
     response = lists.get(f"{COMPANY}?age=old&_facets=True", sends=["Query", "Query"])
     assert sorted(shown(response)) == ["Zeta Works", "acme of zetaland"]
@@ -181,7 +181,7 @@ def test_filters_of_a_projects_own(lists: Pages, monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_dates_lead_to_years(lists: Pages) -> None:
-    """The date hierarchy is made of the rows that are held, as the list itself."""
+    """The date hierarchy uses the rows in memory, like the list."""
     page = lists.get(COMPANY, sends=["Query"]).content.decode()
     assert [f"founded__year={year}" in page for year in (2019, 2020, 2021, 2022)] == [False, True, True, True]
 
@@ -191,7 +191,7 @@ def test_the_dates_lead_to_years(lists: Pages) -> None:
     [("q=4", ["four"]), ("q=seven", ["seven"]), ("q=blue", ["seven"]), ("q=2.50", ["four"]), ("q=%C3%BC", [])],
 )
 def test_a_number_beside_a_text_is_searched(lists: Pages, question: str, texts: list[str]) -> None:
-    """A word that is no number is looked for in the texts alone, and nothing is a wrong question."""
+    """A word that is not a number is searched only in strings, and does not raise an error."""
     Sample.objects.create(text="four", integer=4, decimal="2.50")
     Sample.objects.create(text="seven", integer=7, words={"blue", "red"})
     assert shown(lists.get(f"{SAMPLE}?{question}"), "text") == texts
@@ -222,7 +222,7 @@ def test_a_reference_that_a_key_answers_is_read_by_it(lists: Pages) -> None:
 
 
 def test_the_trash_in_an_order_of_its_own(lists: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An order that the key of the trash does not serve is worked out of the held rows."""
+    """The page sorts the trash in memory if its key does not support the order."""
     monkeypatch.setattr(CompanyAdmin, "ordering", ("-name",))
     monkeypatch.setattr(CompanyAdmin, "date_hierarchy", None)
     monkeypatch.setattr(CompanyAdmin, "list_filter", ())
@@ -232,14 +232,14 @@ def test_the_trash_in_an_order_of_its_own(lists: Pages, monkeypatch: pytest.Monk
 
 
 def test_what_a_search_found_is_acted_on(lists: Pages) -> None:
-    """An action on all that was found works on just these, by their primary keys."""
+    """An action on all results applies to exactly these objects, by primary key."""
     data = {"action": "delete_selected", "_selected_action": ["x"], "select_across": "1", "post": "yes"}
     assert lists.post(f"{COMPANY}?q=zeta", data).status_code == 302
     assert [company.name for company in Company.objects.all()] == ["Bolt"]
 
 
 def test_a_row_of_a_search_is_acted_on(lists: Pages) -> None:
-    """One selected row is read by its key."""
+    """The action reads a selected row by its key."""
     zeta = Company.objects.get(name="Zeta Works")
     data = {"action": "delete_selected", "_selected_action": [zeta.pk], "post": "yes"}
     assert lists.post(f"{COMPANY}?q=zeta", data).status_code == 302
@@ -247,14 +247,14 @@ def test_a_row_of_a_search_is_acted_on(lists: Pages) -> None:
 
 
 def test_too_many_rows_to_act_on_are_said(large: Pages) -> None:
-    """Nothing is deleted of a search that looks through more rows than a page holds."""
+    """The action does not delete objects if the search reads more rows than the limit."""
     data = {"action": "delete_selected", "_selected_action": ["x"], "select_across": "1", "post": "yes"}
     assert large.post(f"{COMPANY}?stock=ZW", data).status_code == 302
     assert Company.objects.count() == 3
 
 
 def test_a_large_list_is_not_counted_and_has_no_dates(large: Pages) -> None:
-    """The page comes in the order of its key, and says what it does without."""
+    """The page has the order of its key, and lists the omitted parts."""
     response = large.get(COMPANY)
     assert shown(response) == ["Bolt", "Zeta Works", "acme of zetaland"]
     said = text_of(response)
@@ -263,7 +263,7 @@ def test_a_large_list_is_not_counted_and_has_no_dates(large: Pages) -> None:
 
 
 def test_a_large_list_that_dates_are_asked_of_is_read_up_to_the_bound_once(large: Pages) -> None:
-    """To know that it is large, and one page by its key; the next page is that alone. Nothing is counted."""
+    """Two reads find the list to be large and return a page by its key, without counts; the next page is one read."""
     with assert_requests([*SIGNED_IN, "Query", "Query"]) as requests:
         first = large.get(f"{COMPANY}?size=25")
     assert [request.params["Limit"] for request in requests[2:]] == [3, 26]
@@ -272,7 +272,7 @@ def test_a_large_list_that_dates_are_asked_of_is_read_up_to_the_bound_once(large
 
 
 def test_dates_that_no_list_of_all_rows_answers_are_said(registered: Registering) -> None:
-    """A year of them is read by a key, however many there are."""
+    """A key supports a year of dates with any number of rows."""
     for number in range(3):
         Order.objects.create(customer="c", number=number, placed_at=datetime.datetime(2020, 1, 2, tzinfo=datetime.UTC))
     pages = registered(Order, date_hierarchy="placed_at", list_display=("number", "placed_at"))
@@ -282,14 +282,14 @@ def test_dates_that_no_list_of_all_rows_answers_are_said(registered: Registering
 
 
 def test_of_a_large_list_a_part_that_a_key_answers_is_counted(large: Pages) -> None:
-    """It may be few rows."""
+    """The part may have few rows."""
     page = large.get(f"{COMPANY}?q=Zeta")
     assert page.context["cl"].is_counted
     assert page.context["cl"].result_count == 1
 
 
 def test_a_large_list_in_the_order_of_its_admin(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An order that nobody asked for is given up where no key serves it."""
+    """The page ignores the admin's default order if no key supports it."""
     monkeypatch.setattr(CompanyAdmin, "ordering", ("stock",))
     response = large.get(COMPANY)
     assert shown(response) == ["Bolt", "Zeta Works", "acme of zetaland"]
@@ -298,13 +298,13 @@ def test_a_large_list_in_the_order_of_its_admin(large: Pages, monkeypatch: pytes
 
 @pytest.fixture
 def heavy(lists: Pages, monkeypatch: pytest.MonkeyPatch) -> Pages:
-    """The same, where the rows have more bytes than a page holds."""
+    """Return the same list with a byte limit."""
     monkeypatch.setattr(DynamoModelAdmin, "list_max_bytes", 500)
     return lists
 
 
 def test_bytes_bound_list_like_rows(heavy: Pages) -> None:
-    """The page has the order of its key, names what is left out, and the option that would allow it."""
+    """The page has the order of its key, and names the omitted parts and the option that raises the limit."""
     response = heavy.get(f"{COMPANY}?o=2&_facets=True")
     assert shown(response) == ["Bolt", "Zeta Works", "acme of zetaland"]
     said = text_of(response)
@@ -315,12 +315,12 @@ def test_bytes_bound_list_like_rows(heavy: Pages) -> None:
 
 
 def test_search_of_heavy_list_scans(heavy: Pages) -> None:
-    """As one of too many rows does."""
+    """A list with too many bytes is scanned like a list with too many rows."""
     assert "Searched 3 of up to 100000 items" in text_of(heavy.get(f"{COMPANY}?q=zeta"))
 
 
 def test_action_on_heavy_list_is_refused(heavy: Pages) -> None:
-    """Nothing is deleted of a part of the rows."""
+    """The action does not delete some of the rows."""
     data = {"action": "delete_selected", "_selected_action": ["x"], "select_across": "1", "post": "yes"}
     response = heavy.client.post(f"/admin/{COMPANY}?stock=ZW", data, follow=True)
     assert "The companies are larger than 500 bytes together" in text_of(response)
@@ -361,13 +361,13 @@ def test_late_page_is_counted_before_it_is_read(lists: Pages, monkeypatch: pytes
 
 
 def missing_keys(response: Any) -> dict[str, str]:
-    """What the page does without, and what it says of it to developers."""
+    """Return the parts that the page omits, with its text for developers."""
     found = re.findall(r"<dt>(.*?)</dt><dd><pre>(.*?)</pre>", response.content.decode(), flags=re.DOTALL)
     return {what: html.unescape(advice) for what, advice in found}
 
 
 def test_a_large_list_names_the_keys_that_would_answer_the_rest(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By questions with values of its rows; what no key counts is told from it. No request more is sent for it."""
+    """The page tries queries with values of its rows, without requests, and lists parts that need counts separately."""
     monkeypatch.setattr(CompanyAdmin, "ordering", ("stock",))
     found = missing_keys(large.get(f"{COMPANY}?_facets=True&q=Zeta"))
     by = 'for directory.Company.Keys:\n  by_{0} = models.IndexKey("gs2", "COMPANY", "{{{1}}}#{{company_id}}")'
@@ -386,7 +386,7 @@ def test_a_large_list_names_the_keys_that_would_answer_the_rest(large: Pages, mo
 
 
 def test_a_key_that_is_there_already_is_named(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the filter asks for it answers, and not its choices."""
+    """A key supports the filter but not its choices."""
     monkeypatch.setattr(CompanyAdmin, "list_filter", ("name",))
     said = missing_keys(large.get(COMPANY))["the filter by name"]
     assert said.startswith("It is worked out of all rows, which no key does:")
@@ -395,7 +395,7 @@ def test_a_key_that_is_there_already_is_named(large: Pages, monkeypatch: pytest.
 
 @pytest.mark.parametrize("values", [{"words": {"a"}}, {}])
 def test_what_no_key_can_answer_is_not_promised_one(large: Pages, values: Any) -> None:
-    """Members of sets, and what a list without any value can give no example of."""
+    """This applies to members of sets, and to lists without an example value."""
     for number in range(3):
         Sample.objects.create(sample_id=str(number), text=f"t{number}", **values)
     said = missing_keys(large.get(SAMPLE))["the filter by words"]
@@ -403,7 +403,7 @@ def test_what_no_key_can_answer_is_not_promised_one(large: Pages, values: Any) -
 
 
 def test_an_example_of_a_reference_is_its_key(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it refers to is not read for it, and need not be there any more."""
+    """The referenced object is not read, and does not need to exist."""
     monkeypatch.setattr(SampleAdmin, "list_filter", (("parent", AllValuesFieldListFilter),))
     for number in range(3):
         Sample.objects.create(sample_id=str(number), text=f"t{number}", parent_id="gone")
@@ -413,26 +413,26 @@ def test_an_example_of_a_reference_is_its_key(large: Pages, monkeypatch: pytest.
 
 
 def test_keys_are_named_to_developers_alone(large: Pages, staff: Any) -> None:
-    """As on the page in the place of a list that cannot be shown."""
+    """The page that replaces an unsupported list does the same."""
     page = staff("directory.view_company").get(COMPANY)
     assert "this page is shown without the dates" in text_of(page)
     assert not missing_keys(page)
 
 
 def test_a_small_list_names_no_keys(lists: Pages) -> None:
-    """All that is asked of it is answered."""
+    """Every part of the list is supported."""
     assert not missing_keys(lists.get(COMPANY))
 
 
 def test_a_search_of_a_large_list_finds_what_keys_find(large: Pages) -> None:
-    """What begins with the text, in the case that it is written in; the page says so."""
+    """The search finds values that start with the text in the same case, and the page says so."""
     response = large.get(f"{COMPANY}?q=Zeta")
     assert shown(response) == ["Zeta Works"]
     assert "Results where name starts with “Zeta” (case-sensitive)." in text_of(response)
 
 
 def test_a_search_beside_a_filter_says_by_what_it_found(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of one company keys find people by their identifiers, and by their names only among all."""
+    """Keys find people of one company by identifier; they find names only among all people."""
     monkeypatch.setattr(PersonAdmin, "search_fields", ("name", "person_id"))
     acme = Company.objects.all()[0]
     for number in range(3):
@@ -452,7 +452,7 @@ def test_a_search_beside_a_filter_says_by_what_it_found(large: Pages, monkeypatc
     ],
 )
 def test_scanned_list_names_missing_key(large: Pages, question: str, advice: str) -> None:
-    """The first step is shown, and developers read why the page scans."""
+    """The page shows the first step, and tells developers the reason for the scan."""
     response = large.get(f"{COMPANY}?{question}")
     assert response.status_code == 200
     assert "Searched 3 of up to 100000 items" in text_of(response)
@@ -471,7 +471,7 @@ def test_unsupported_column_keeps_order_of_key(large: Pages, question: str, name
 
 
 def test_unsupported_column_of_a_search_keeps_order_of_key(large: Pages) -> None:
-    """What keys find by a text stays found."""
+    """The page keeps the results that keys found for the text."""
     response = large.get(f"{COMPANY}?q=Zeta&o=2")
     assert shown(response) == ["Zeta Works"]
     assert "the order by ticker" in response.context["cl"].left_out
@@ -506,13 +506,13 @@ def test_pages_of_a_large_list_there_and_back(paged: Pages) -> None:
 
 @pytest.mark.parametrize("question", ["p=2", "p=999999", "p=-1"])
 def test_a_page_by_number_of_a_large_list_leads_back(paged: Pages, question: str) -> None:
-    """Nothing in front of a page is read for nothing."""
+    """The rows before the page are not read."""
     assert paged.get(f"{COMPANY}?{question}").headers["Location"] == f"/admin/{COMPANY}?e=1"
 
 
 @pytest.mark.parametrize("cursor", ["x", "é", "\x00", "x" * 5000, "eyJhIjoxfQ"])
 def test_invalid_cursor_leads_to_first_page(paged: Pages, cursor: str) -> None:
-    """Nothing is read for it."""
+    """No rows are read for it."""
     page = paged.client.get(f"/admin/{COMPANY}", {"cursor": cursor})
     assert page.headers["Location"] == f"/admin/{COMPANY}"
 
@@ -540,7 +540,7 @@ def test_a_field_is_searched_as_a_list_is(pages: Pages) -> None:
 
 
 def test_pages_of_what_keys_found(paged: Pages) -> None:
-    """A search of a large list goes on by cursor, in the order of its key, whatever order its admin has."""
+    """The results of a large search use cursors and the order of their key, whatever the admin's order is."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CompanyAdmin, "ordering", ("stock",))
         for number in range(5):
@@ -559,7 +559,7 @@ def test_a_filter_without_choices_is_asked_all_the_same(large: Pages) -> None:
 
 
 def test_the_size_of_a_page_is_chosen(paged: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It goes along from page to page; one that is not offered is not taken."""
+    """Links keep the chosen size, and other sizes are ignored."""
     monkeypatch.setattr(CompanyAdmin, "list_page_sizes", (2, 4))
     first = paged.get(f"{COMPANY}?size=4", sends=["Query", "Query"])
     assert shown(first) == ["Bolt", "C", "D", "E"]
@@ -571,7 +571,7 @@ def test_the_size_of_a_page_is_chosen(paged: Pages, monkeypatch: pytest.MonkeyPa
 
 
 def test_looking_through_keeps_the_filters(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the order is left out of the address that leads there."""
+    """The link omits only the order."""
     monkeypatch.setattr(PersonAdmin, "list_filter", ("company", "created_at"))
     monkeypatch.setattr(PersonAdmin, "search_fields", ("name", "email"))
     for number in range(3):
@@ -608,7 +608,7 @@ def test_rows_of_an_uncounted_page_are_edited(paged: Pages, monkeypatch: pytest.
 def test_rows_that_no_list_showed_are_not_saved(
     lists: Pages, monkeypatch: pytest.MonkeyPatch, changed: dict[str, str], status: int
 ) -> None:
-    """Whatever a form of rows says, it is shown again with what is wrong, or refused; no row is changed."""
+    """An invalid form of rows shows its errors or raises one, and does not change a row."""
     monkeypatch.setattr(CompanyAdmin, "list_editable", ("stock",))
     zeta = Company.objects.get(name="Zeta Works")
     data = {"form-TOTAL_FORMS": "1", "form-INITIAL_FORMS": "1", "_save": "Save", "form-0-company_id": zeta.pk}
@@ -631,7 +631,7 @@ def test_a_column_of_references_sorts_as_their_objects(lists: Pages, monkeypatch
 
 @pytest.mark.parametrize("chosen", ["company", ("company", admin.RelatedOnlyFieldListFilter)])
 def test_references_are_counted(lists: Pages, monkeypatch: pytest.MonkeyPatch, chosen: Any) -> None:
-    """A filter by a reference says how many rows refer to each object."""
+    """A filter by a reference shows the number of rows for each object."""
     monkeypatch.setattr(PersonAdmin, "list_filter", (chosen,))
     acme, bolt = Company.objects.order_by("-name")[:2]
     for company, name in [(acme, "Mike"), (bolt, "Nora"), (bolt, "Olga")]:
@@ -642,7 +642,7 @@ def test_references_are_counted(lists: Pages, monkeypatch: pytest.MonkeyPatch, c
 
 
 def test_referenced_objects_filter_a_large_list(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Above the bound Django's filter offers every object of the reference, and the list is shown."""
+    """Above the limit, Django's filter offers every object of the reference, and the page shows the list."""
     monkeypatch.setattr(PersonAdmin, "list_filter", (("company", admin.RelatedOnlyFieldListFilter),))
     monkeypatch.setattr(PersonAdmin, "list_max_in_memory", 3)
     bolt = Company.objects.get(name="Bolt")
@@ -677,7 +677,7 @@ def test_empty_values_filter_a_large_list(
 
 
 def test_a_large_list_is_searched_by_the_primary_key(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the name that Django has for it; the page calls it what the attribute is called."""
+    """Django's name for the primary key works, and the page shows the attribute's name."""
     monkeypatch.setattr(CompanyAdmin, "search_fields", ("=pk", "stock"))
     bolt = Company.objects.get(name="Bolt")
     page = large.get(f"{COMPANY}?q={bolt.pk}")

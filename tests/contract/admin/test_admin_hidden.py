@@ -25,7 +25,7 @@ def hiding(monkeypatch: pytest.MonkeyPatch, model: Any, rule: Any) -> None:
 
 @pytest.fixture
 def ines(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> User:
-    """A user of a school that is hidden; another school is not."""
+    """Return a user of a hidden school; another school is visible."""
     hiding(monkeypatch, Beneficiary, lambda queryset: queryset.filter(name__startswith="Open"))
     hidden = Beneficiary.objects.create(beneficiary_id="h", name="Hidden School")
     Beneficiary.objects.create(beneficiary_id="o", name="Open School")
@@ -39,7 +39,7 @@ def sent(beneficiary: str) -> dict[str, str]:
 
 
 def test_hidden_reference_stays_when_saved(pages: Pages, ines: User) -> None:
-    """It is offered by its kind, and the form changes what else it has."""
+    """The form offers only its type, and saves other changes."""
     shown = pages.get("service/user/u/change/")
     assert "Hidden School" not in text_of(shown)
     assert '<option value="h" selected>Beneficiary</option>' in shown.content.decode()
@@ -72,7 +72,7 @@ def test_hidden_reference_stays_in_editable_list(pages: Pages, ines: User, monke
 
 
 def test_form_refuses_hidden_choice(pages: Pages, ines: User) -> None:
-    """Whoever guesses its key cannot refer to it."""
+    """A user who guesses the key cannot refer to the object."""
     User.objects.create(user_id="v", beneficiary_id="o", first_name="Vera", last_name="Gómez")
     answer = pages.post("service/user/v/change/", sent("h"))
     assert "Select a valid choice." in text_of(answer)
@@ -113,7 +113,7 @@ RULES = {
 def test_rule_that_takes_a_request_hides_all(
     pages: Pages, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, rule: str
 ) -> None:
-    """And the log says whose rule it is."""
+    """The log names the admin class of the rule."""
     hiding(monkeypatch, Person, RULES[rule])
     company = Company.objects.create(company_id="c", name="Acme")
     Person.objects.create(company=company, person_id="p", name="Anna")

@@ -1,4 +1,4 @@
-"""References to hidden objects in what the admin prints itself: columns, read-only fields and forms without inputs."""
+"""References to hidden objects in the admin's own output: columns, read-only fields and forms without inputs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LIST = "service/user/"
 
 @pytest.fixture
 def users(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A user of a hidden school, and one of a school that is not hidden; returns the admin of users."""
+    """Create a user of a hidden school and one of a visible school; return the admin of users."""
     hiding(monkeypatch, Beneficiary, lambda queryset: queryset.filter(name__startswith="Open"))
     for key, name in (("h", "Hidden School"), ("o", "Open School")):
         school = Beneficiary.objects.create(beneficiary_id=key, name=name)

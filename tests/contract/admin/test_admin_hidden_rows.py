@@ -44,7 +44,7 @@ def test_hidden_rows_are_not_shown(pages: Pages, acme: Company) -> None:
 
 
 def test_save_leaves_hidden_rows(pages: Pages, acme: Company) -> None:
-    """One row is changed and one is deleted; no request is sent for the hidden ones."""
+    """One row is changed and one is deleted, without requests for the hidden ones."""
     sent = {**form_of(pages.get(CHANGE)), "person_set-0-name": "Anne", "person_set-2-DELETE": "on"}
     pages.post(CHANGE, sent, sends=["GetItem", "Query", "TransactWriteItems"])
     assert names() == ["Anne", "Bob hidden", "Carla", "Dan hidden"]
@@ -52,7 +52,7 @@ def test_save_leaves_hidden_rows(pages: Pages, acme: Company) -> None:
 
 @pytest.mark.parametrize("sent", [{"name": "Taken"}, {"DELETE": "on"}])
 def test_hidden_row_is_not_taken(pages: Pages, acme: Company, sent: dict[str, str]) -> None:
-    """A form with the key of a hidden row is answered as for a row that is gone."""
+    """The key of a hidden row has the same result as the key of a missing row."""
     row = {"identity": "acme~~B", **sent}
     form = {**form_of(pages.get(CHANGE)), **{f"person_set-1-{name}": value for name, value in row.items()}}
     assert "Bob" not in pages.post(CHANGE, form).content.decode()
@@ -87,7 +87,7 @@ def test_hidden_rows_count_for_no_limit(
 def test_hidden_rows_do_not_fill_page(
     pages: Pages, acme: Company, monkeypatch: pytest.MonkeyPatch, limit: int, shows: bool
 ) -> None:
-    """``max_rows`` counts rows that are shown, of one inline and of several that are read together."""
+    """``max_rows`` counts visible rows of one inline, and of several inlines that share a read."""
     monkeypatch.setattr(directory.PersonInline, "max_rows", limit)
     company = admin.site.get_model_admin(Company)
     for inlines in (company.inlines, (directory.PersonInline,)):

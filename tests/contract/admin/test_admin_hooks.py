@@ -31,14 +31,14 @@ Calls = list[tuple[str, Any]]
 
 
 def told(argument: Any) -> Any:
-    """An argument as the test compares it: objects by their keys, a queryset by those of its rows."""
+    """Convert an argument for comparison: objects to keys, querysets to the keys of their rows."""
     if isinstance(argument, QuerySet | list) and all(hasattr(each, "pk") for each in argument):
         return sorted(each.pk for each in argument)
     return getattr(argument, "pk", argument)
 
 
 def recorded(base: type, calls: Calls) -> dict[str, Callable[..., Any]]:
-    """Overrides of all hooks that record how they are called."""
+    """Return overrides of all hooks that record their calls."""
 
     def overriding(name: str) -> Callable[..., Any]:
         def hook(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -84,8 +84,8 @@ def edited(pages: Pages, keys: list[str]) -> None:
     assert pages.post(COMPANIES, sent).status_code == 302
 
 
-#: How often a hook is called: for all objects of a batch, for each object, once at the end, for each edited row, for
-#: the page of the list (at least once), or by the pages of one object alone.
+#: The calls of a hook: per batch, per object, once at the end, per edited row, for the list page (at least once), or
+#: only on pages of one object.
 ROWS = {
     "batch": "get_deleted_objects log_deletions delete_queryset",
     "object": "delete_model log_deletion",
@@ -115,7 +115,7 @@ GONE = {"log_deletion"}
 
 
 def test_every_hook_has_a_row() -> None:
-    """A hook that is new in Django has to be decided on here."""
+    """A new hook of Django needs an entry here."""
     assert {*HOOKS} - KINDS.keys() == set()
     assert KINDS.keys() - {*HOOKS} <= GONE
 
@@ -123,11 +123,11 @@ def test_every_hook_has_a_row() -> None:
 @pytest.mark.parametrize(("count", "batches"), [(FEW, 1), (MANY, 3)])
 @pytest.mark.parametrize("name", [name for name in HOOKS if KINDS.get(name) in ("batch", "object", "end")])
 def test_action_calls_hook(registered: Registering, name: str, count: int, batches: int) -> None:
-    """Of few objects as Django does, of many once for a batch, if a project overrides this hook alone."""
+    """If a project overrides only this hook, few objects call it as in Django, and many call it once per batch."""
     calls: Calls = []
     own = recorded(DynamoModelAdmin, calls)
     keys = companies(count)
-    # The question before the deletion asks by the same hook.
+    # The confirmation page calls the same hook.
     acted(registered(Company, **{name: own[name]}), keys)
     called = [each for each in calls if each != ("get_deleted_objects", [keys])] or calls
     if count == FEW and name == "get_deleted_objects":
@@ -142,7 +142,7 @@ def of_kind(kind: str) -> set[str]:
 
 @pytest.mark.parametrize("count", [FEW, MANY])
 def test_action_calls_hooks_of_list(registered: Registering, count: int) -> None:
-    """All of them, and none of those of edited rows."""
+    """The action calls all of them, and no hook of edited rows."""
     calls: Calls = []
     own = recorded(DynamoModelAdmin, calls)
     names = of_kind("list") | of_kind("edited")
@@ -185,7 +185,7 @@ def djangos_calls(keys: list[str]) -> Calls:
 
 
 def test_few_objects_make_djangos_calls(registered: Registering) -> None:
-    """The same hooks, arguments and order."""
+    """The hooks, arguments and their order are the same."""
     calls: Calls = []
     own = recorded(DynamoModelAdmin, calls)
     keys = companies(FEW)
@@ -197,7 +197,7 @@ def test_few_objects_make_djangos_calls(registered: Registering) -> None:
 
 
 def test_many_objects_make_djangos_calls_by_batch(registered: Registering) -> None:
-    """Each batch has those of its objects, and the message is the last of all."""
+    """Each batch has the calls for its objects, and the message comes last."""
     calls: Calls = []
     own = recorded(DynamoModelAdmin, calls)
     keys = companies(MANY)
@@ -228,7 +228,7 @@ def test_restoration_is_logged_for_each_object(registered: Registering, count: i
 
 @pytest.mark.parametrize("count", [FEW, MANY])
 def test_permanent_deletion_calls_the_hooks(registered: Registering, count: int) -> None:
-    """As moving to the trash does."""
+    """The hooks are the same as for the trash."""
     calls: Calls = []
     pages = registered(Company, delete_queryset=recorded(DynamoModelAdmin, calls)["delete_queryset"])
     keys = companies(count)
@@ -267,14 +267,14 @@ def archiving(archive: list[str]) -> Callable[..., None]:
 
 
 def test_project_archives_every_object(registered: Registering) -> None:
-    """Of many too, which is data that the project would lose."""
+    """This also applies to many objects, whose data the project would lose otherwise."""
     archive: list[str] = []
     acted(registered(Company, delete_queryset=archiving(archive)), companies(MANY))
     assert archive == [f"C {number}" for number in range(MANY)]
 
 
 def refusing(error: Exception, after: int, done: list[str]) -> Callable[..., None]:
-    """A ``delete_queryset()`` that raises an error once so many objects are deleted; afterwards it does not."""
+    """Return a ``delete_queryset()`` that fails once after a number of deletions."""
 
     def delete_queryset(self: Any, request: Any, queryset: Any) -> None:
         for company in queryset:
@@ -298,7 +298,7 @@ STOPS = [(error, after) for error in ERRORS for after in (0, 1, 3)][:: 1 if IS_D
 
 @pytest.mark.parametrize(("error", "after"), STOPS)
 def test_job_stops_at_error_and_resumes(registered: Registering, error: Exception, after: int) -> None:
-    """Its page shows the error, what is done and what is left; each object is deleted and logged once."""
+    """The page shows the error and the numbers of done and remaining objects; each is deleted and logged once."""
     pages = registered(Company, delete_queryset=refusing(error, after, []))
     path = acted(pages, companies(MANY))
     shown = text_of(pages.get(path))
@@ -313,12 +313,12 @@ def test_job_stops_at_error_and_resumes(registered: Registering, error: Exceptio
 
 
 def logged(pages: Pages) -> dict[str, int]:
-    """How many entries the log has of each object."""
+    """Count the log entries of each object."""
     return dict(sorted(Counter(each.object_id for each in LogEntry.objects.filter(user_id=pages.user.pk)).items()))
 
 
 def test_refused_deletion_of_few_is_not_logged(registered: Registering) -> None:
-    """Django logs before it deletes; what is deleted is in the log, and what is not is not."""
+    """Django logs before it deletes; the log contains exactly the deleted objects."""
     pages = registered(Company, delete_queryset=refusing(ValidationError("No."), 1, []))
     data = {"action": "delete_selected", "_selected_action": companies(FEW), "post": "yes"}
     with pytest.raises(ValidationError):
@@ -327,7 +327,7 @@ def test_refused_deletion_of_few_is_not_logged(registered: Registering) -> None:
 
 
 def test_own_messages_are_on_the_jobs_page(registered: Registering) -> None:
-    """A session could not hold those of thousands of objects."""
+    """The messages of thousands of objects do not fit into a session."""
 
     def delete_model(self: Any, request: Any, obj: Any) -> None:
         self.message_user(request, f"Archived {obj.name}.")

@@ -1,4 +1,4 @@
-"""What no browser sends: whatever anybody with a permission asks of the admin is answered, never by a 500."""
+"""Requests that no browser sends: a user with permissions never causes a server error."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.deep import deep
 
 COMPANY = "directory/company/"
 SAMPLE = "catalog/sample/"
-#: More than Python counts results by, more than int() reads, and what is no number.
+#: Numbers too large for a count or ``int()``, and strings that are not numbers.
 NUMBERS = ["9" * 20, "9" * 5000, "-1", "", "x", "1e400", "٣"]
 #: Documents that JSON, Python or DynamoDB end at.
 DOCUMENTS = ['{"a":' * 1000 + "1" + "}" * 1000, "[" * 20_000, '{"a": ' + "9" * 5000 + "}"]
-#: What is wrong for most fields.
+#: Values that most fields reject.
 VALUES = [
     *NUMBERS,
     *DOCUMENTS,
@@ -41,7 +41,7 @@ urlpatterns = [path("admin/", site.urls)]
 
 @pytest.mark.parametrize("value", VALUES)
 def test_whatever_an_address_gives_a_new_objects_form(catalog: Pages, value: str) -> None:
-    """The form is shown, with what can be shown, in every field."""
+    """The form shows the valid values of all fields."""
     given = {field.name: value for field in Sample._meta.concrete_fields}
     assert catalog.client.get(f"/admin/{SAMPLE}add/", given).status_code == 200
 
@@ -49,13 +49,13 @@ def test_whatever_an_address_gives_a_new_objects_form(catalog: Pages, value: str
 @deep
 @pytest.mark.parametrize("value", VALUES)
 def test_whatever_an_address_gives_one_field_of_a_new_objects_form(catalog: Pages, value: str) -> None:
-    """The form is shown, with what can be shown, in one field after the other."""
+    """The form shows the valid value of each field."""
     for field in Sample._meta.concrete_fields:
         assert catalog.client.get(f"/admin/{SAMPLE}add/", {field.name: value}).status_code == 200
 
 
 def test_an_address_gives_a_moment(catalog: Pages) -> None:
-    """A moment in the address is in the form."""
+    """The form shows a datetime from the URL."""
     page = catalog.client.get(f"/admin/{SAMPLE}add/", {"moment": "2026-05-01 10:30"})
     assert 'value="2026-05-01"' in page.content.decode()
     assert 'value="10:30:00"' in page.content.decode()
@@ -71,14 +71,14 @@ def test_whatever_stands_in_an_address(pages: Pages, page: str) -> None:
 
 
 def test_the_search_of_a_field_has_no_such_page(pages: Pages) -> None:
-    """Autocomplete answers a page that is not there as Django does."""
+    """As in Django, autocomplete returns a 404 for a missing page."""
     asked = "autocomplete/?app_label=directory&model_name=person&field_name=company&term=A&page="
     answers = {page: pages.get(asked + page).status_code for page in ("9" * 20, "9" * 5000, "x", "0", "1")}
     assert answers == {**dict.fromkeys(answers, 404), "1": 200}
 
 
 def test_a_search_that_no_key_answers_is_a_wrong_request(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answer says why to developers only."""
+    """Only developers see the reason in the response."""
     monkeypatch.setattr(type(admin.site.get_model_admin(Company)), "search_fields", ["nothing"])
     asked = "autocomplete/?app_label=directory&model_name=person&field_name=company&term=A"
     assert (pages.get(asked).status_code, pages.get(asked).content) == (400, b"")
@@ -95,7 +95,7 @@ def test_an_address_by_a_content_types_number_leads_nowhere(pages: Pages) -> Non
 @pytest.mark.parametrize("document", DOCUMENTS)
 @pytest.mark.parametrize("field", ["data", "things", "json"])
 def test_a_document_that_is_none_is_the_fields_error(catalog: Pages, field: str, document: str) -> None:
-    """JSON a thousand levels deep, or a number of thousands of digits, is refused in the form."""
+    """The form rejects JSON with a thousand levels, and numbers with thousands of digits."""
     answer = catalog.post(f"{SAMPLE}add/", {field: document})
     assert answer.status_code == 200
     assert field in answer.context_data["adminform"].form.errors
@@ -103,7 +103,7 @@ def test_a_document_that_is_none_is_the_fields_error(catalog: Pages, field: str,
 
 
 def test_json_is_as_deep_as_it_can_be_read_again(catalog: Pages) -> None:
-    """What the form stores, its page shows; one level more is the field's error."""
+    """The page can show any JSON that the form stores, and one more level is a field error."""
     assert catalog.post(f"{SAMPLE}add/", {"json": "[" * 200 + "]" * 200}).status_code == 302
     (stored,) = Sample.objects.all()
     assert catalog.get(f"{SAMPLE}{stored.pk}/change/").status_code == 200
@@ -114,7 +114,7 @@ def test_json_is_as_deep_as_it_can_be_read_again(catalog: Pages) -> None:
 @override_settings(DATA_UPLOAD_MAX_MEMORY_SIZE=None)  # some values are large, and here they come often
 @pytest.mark.parametrize("value", VALUES)
 def test_whatever_stands_in_all_fields_of_a_form(catalog: Pages, value: str) -> None:
-    """Each field refuses it in the form; the others' values are stored together, and shown again."""
+    """Each field rejects it in the form; valid values of the others are stored together and shown again."""
     refused: set[str] = set()
     while taken := [name for name in EDITABLE if name not in refused]:
         form = {f"{name}{part}": value for name in taken for part in ("", "_0", "_1")}
@@ -133,7 +133,7 @@ def test_whatever_stands_in_all_fields_of_a_form(catalog: Pages, value: str) -> 
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("field", EDITABLE)
 def test_whatever_stands_in_a_form(catalog: Pages, field: str, value: str) -> None:
-    """It is refused in the form, or stored and shown again."""
+    """The form rejects it, or stores it and shows it again."""
     answer = catalog.post(f"{SAMPLE}add/", {field: value, f"{field}_0": value, f"{field}_1": value})
     assert answer.status_code in {200, 302}
     for sample in Sample.objects.all():

@@ -1,4 +1,4 @@
-"""What the admin says of objects in the trash: who deleted them, when, with what, until when, and what comes back."""
+"""The admin shows how an object was deleted and by whom, how long it is kept, and what a restoration includes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def anna(pages: Pages) -> Person:
 
 @pytest.fixture
 def drafts(registered: Registering) -> Pages:
-    """The admin of what the trash keeps for thirty days, with one that went there in May."""
+    """Return an admin whose trash keeps objects for thirty days, with one deleted in May."""
     pages = registered(Draft, list_display=("title",))
     with frozen_time(datetime(2026, 5, 1, 12, 30, tzinfo=UTC)):
         Draft.objects.create(draft_id="d", title="A draft").delete()
@@ -39,13 +39,13 @@ def drafts(registered: Registering) -> Pages:
 
 
 def cells(response: Any, column: str) -> list[str]:
-    """What stands in a column of a list."""
+    """Return the cells of a column."""
     found = re.findall(rf'<td class="field-{column}[^"]*">(.*?)</td>', response.content.decode())
     return [html.unescape(re.sub(r"<[^>]+>", "", each)) for each in found]
 
 
 def page_of(pages: Pages, anna: Person) -> str:
-    """What the page of the person says."""
+    """Return the text of the person's page."""
     return text_of(pages.get(f"{PEOPLE}{anna.pk}/change/"))
 
 
@@ -56,7 +56,7 @@ def test_the_list_of_the_trash_says_what_rows_went_there_with(pages: Pages, anna
 
 
 def test_the_list_of_the_trash_says_when_rows_went_there(drafts: Pages) -> None:
-    """In a column that it has besides the declared ones."""
+    """An additional column contains the time."""
     with frozen_time(datetime(2026, 5, 2, tzinfo=UTC)):
         assert cells(drafts.get("catalog/draft/?trash=yes", sends=["Query"]), "deleted_at") == [
             "May 1, 2026, 12:30 p.m."
@@ -70,7 +70,7 @@ def test_the_list_of_the_trash_says_until_when_it_keeps_rows(drafts: Pages) -> N
 
 
 def test_the_list_of_live_objects_has_the_declared_columns_only(pages: Pages, anna: Person) -> None:
-    """What only objects in the trash have is no column."""
+    """The attributes of deleted objects have no columns."""
     assert "Deleted with" not in text_of(pages.get(PEOPLE))
 
 
@@ -87,7 +87,7 @@ def test_what_took_rows_along_is_named_by_its_kind_where_the_user_may_not_view_i
 
 
 def test_what_took_rows_along_is_named_by_its_key_once_it_is_gone(pages: Pages, anna: Person, table: Table) -> None:
-    """There is no name any more."""
+    """The name no longer exists."""
     table.send(Request("DeleteItem", {"Key": {"pk": {"S": "COMPANY#acme"}, "sk": {"S": "#METADATA"}}}))
     assert cells(pages.get(f"{PEOPLE}?trash=yes"), "taken_with") == ["Company acme"]
 
@@ -103,14 +103,14 @@ def test_a_child_shows_no_mark_of_how_it_is_stored(pages: Pages, anna: Person) -
 
 
 def test_what_was_deleted_outside_of_the_admin_says_when(pages: Pages) -> None:
-    """By whom is not known."""
+    """The user is unknown."""
     with frozen_time(datetime(2026, 5, 1, 12, 30, tzinfo=UTC)):
         Company.objects.create(company_id="acme", name="Acme").delete()
     assert "Deleted on May 1, 2026, 12:30 p.m." in text_of(pages.get(f"{ACME}change/"))
 
 
 def test_an_earlier_deletion_names_nobody(pages: Pages, anna: Person) -> None:
-    """Restored and deleted again by code, the company is not said to be deleted by who did it the first time."""
+    """Code has restored and deleted the company again, so the page does not name the first user."""
     with moved_time(timedelta(seconds=1)):
         Company.deleted_objects.get(pk="acme").restore()
     with moved_time(timedelta(seconds=2)):
@@ -136,7 +136,7 @@ def test_an_object_says_until_when_it_can_be_restored(drafts: Pages) -> None:
 
 
 def test_an_object_in_the_trash_shows_its_children_there(pages: Pages, anna: Person) -> None:
-    """As rows to be looked at, with their values."""
+    """The rows are read-only, and show the children's values."""
     page = pages.get(f"{ACME}change/").content.decode()
     assert '<td class="field-name">' in page
     assert ">Anna<" in page

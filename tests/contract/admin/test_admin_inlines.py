@@ -1,4 +1,4 @@
-"""Inlines: who may do what in them, and what becomes of rows that somebody else deletes or adds."""
+"""Inlines: permissions, and rows that another user deletes or adds."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def visit() -> Iterator[Any]:
     ],
 )
 def test_the_childs_own_permissions_decide(visit: Any, base: Any, permission: str, allowed: set[str]) -> None:
-    """Django would take the child for a many-to-many table, and ask about the model on its other side."""
+    """Django would treat the child as a many-to-many table, and check the model on its other side."""
     inline = type("VisitInline", (base,), {"model": visit, "fk_name": "company"})(Company, admin.site)
     request = RequestFactory().get("/")
     request.user = SimpleNamespace(has_perm=lambda asked: asked == permission)  # type: ignore[assignment]  # all it takes
@@ -65,7 +65,7 @@ def acme(pages: Pages) -> Company:
 
 
 def names() -> list[str]:
-    """Those of the company's people."""
+    """Return the names of the company's people."""
     return sorted(person.name for person in Person.objects.filter(company="acme"))
 
 
@@ -77,7 +77,7 @@ def test_rows_are_read_once_when_they_are_sent(pages: Pages, acme: Company) -> N
 
 
 def test_a_row_that_somebody_deleted_is_named_and_the_rest_can_be_saved(pages: Pages, acme: Company) -> None:
-    """The rows below it stay as they were entered, each beside its own object; nothing is saved at first."""
+    """The other rows keep their input and their objects, and the first attempt does not save."""
     sent = {**form_of(pages.get(CHANGE)), "person_set-1-name": "Bertha", "person_set-2-name": "Clara"}
     Person.objects.get(company="acme", person_id="berta").delete()
     answer = pages.post(CHANGE, sent)
@@ -91,7 +91,7 @@ def test_a_row_that_somebody_deleted_is_named_and_the_rest_can_be_saved(pages: P
 
 
 def test_a_row_that_both_have_deleted_is_no_error(pages: Pages, acme: Company) -> None:
-    """It is as it was to be."""
+    """The row has the intended result."""
     sent = {**form_of(pages.get(CHANGE)), "person_set-0-DELETE": "on", "person_set-2-name": "Clara"}
     Person.objects.get(company="acme", person_id="anna").delete()
     assert pages.post(CHANGE, sent).status_code == 302
@@ -99,7 +99,7 @@ def test_a_row_that_both_have_deleted_is_no_error(pages: Pages, acme: Company) -
 
 
 def test_a_form_shows_each_row_beside_its_own_object(pages: Pages, acme: Company) -> None:
-    """A row that somebody has added meanwhile, in front of the others, is in nobody's place."""
+    """A row that another user has added before them does not shift the others."""
     sent = {**form_of(pages.get(CHANGE)), "name": ""}
     Person.objects.create(company=acme, person_id="aaron", name="Aaron")
     page = pages.post(CHANGE, sent).content.decode()
@@ -107,7 +107,7 @@ def test_a_form_shows_each_row_beside_its_own_object(pages: Pages, acme: Company
 
 
 def test_a_row_of_another_parent_is_none_of_this_one(pages: Pages, acme: Company) -> None:
-    """A key that somebody has put into the form finds nothing there, and nothing of it is shown or written."""
+    """A key of another parent's row is not found, shown or written."""
     other = Company.objects.create(company_id="other", name="Other")
     Person.objects.create(company=other, person_id="zoe", name="Zoe")
     sent = {**form_of(pages.get(CHANGE)), "person_set-0-identity": "other~~zoe", "person_set-0-name": "Taken"}
@@ -118,7 +118,7 @@ def test_a_row_of_another_parent_is_none_of_this_one(pages: Pages, acme: Company
 
 
 def test_an_object_in_the_trash_shows_what_went_there_with_it(pages: Pages, acme: Company) -> None:
-    """To be looked at; what was there before is none of it."""
+    """The rows are read-only, and omit children that were deleted earlier."""
     Person.objects.create(company=acme, person_id="dora", name="Dora").delete()
     acme.delete()
     page = pages.get(CHANGE)
@@ -134,7 +134,7 @@ def test_children_in_the_trash_are_shown_to_those_who_may_view_them(staff: Any, 
 
 
 def test_live_children_are_not_shown_in_the_trash(pages: Pages, acme: Company) -> None:
-    """Nor are children in the trash shown below what is live."""
+    """The page of a live object does not show deleted children either."""
     Person.objects.get(company="acme", person_id="berta").delete()
     text = text_of(pages.get(CHANGE))
     assert "Berta" not in text

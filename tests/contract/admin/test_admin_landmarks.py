@@ -1,4 +1,4 @@
-"""What assistive technology needs of our own pages, as far as the markup shows it."""
+"""The landmarks and labels that assistive technology needs on our own pages."""
 
 from __future__ import annotations
 

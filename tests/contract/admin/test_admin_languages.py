@@ -26,7 +26,7 @@ LANGUAGES = sorted(folder.name for folder in OURS.iterdir() if folder.is_dir())
 
 
 def english(language: str) -> set[str]:
-    """Return the English texts of pages that a language has other words for."""
+    """Return the English strings of pages that differ from a language's translations."""
     found: set[str] = set()
     words: set[str] = set()
     for folder in (OURS, DJANGO):
@@ -38,7 +38,7 @@ def english(language: str) -> set[str]:
 
 
 def mixed(page: str, texts: set[str]) -> set[str]:
-    """Return the English texts that a page shows: alone, or within another text if they have two words."""
+    """Return the English strings on a page: separate ones, or parts of a text with at least two words."""
     shown = {text.strip(" \u203a:|*") for text in untranslated(page)}
     long = "|".join(rf"\b{re.escape(text)}\b" for text in texts if re.search(r"\w \w", text))
     return {text for text in shown if text in texts or re.search(long, text)}
@@ -46,7 +46,7 @@ def mixed(page: str, texts: set[str]) -> set[str]:
 
 @pytest.mark.parametrize("language", [pytest.param(name, marks=[deep] * (name != "de")) for name in LANGUAGES])
 def test_no_page_mixes_languages(language: str, engine: Table) -> None:
-    """Django's texts and ours are both in the language of the page."""
+    """Django's strings and this app's are both in the page's language."""
     world = World(superuser(table_ready()))
     with (
         override_settings(LANGUAGE_CODE=to_language(language), DYNAMO_SINGLE_COSTS=PANEL),

@@ -1,4 +1,4 @@
-"""Inlines of more children than a form can hold: the page says so, and saves the rest."""
+"""Inlines with more children than a form allows: the page shows a note, and saves the rest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SAID = "There are more people than can be shown and saved in this form. Saving t
 
 
 class PeopleInline(DynamoTabularInline):
-    """People of a company, of whom three are shown."""
+    """The people of a company, with a limit of three."""
 
     model = Person
     fields = ("name",)
@@ -35,7 +35,7 @@ def large(registered: Registering) -> Pages:
 
 
 def test_more_children_than_the_bound_are_not_shown(large: Pages) -> None:
-    """As many requests as for few."""
+    """The page sends as many requests as for few children."""
     page = large.get(CHANGE, sends=["GetItem", "Query"])
     assert SAID in text_of(page)
     assert "Anna" not in text_of(page)
@@ -50,7 +50,7 @@ def test_as_many_as_the_bound_are_shown(large: Pages) -> None:
 
 
 def test_a_form_without_its_children_is_saved(large: Pages) -> None:
-    """They stay as they are, and are not read."""
+    """The children stay the same, and are not read."""
     sent = {**form_of(large.get(CHANGE)), "name": "Bolt"}
     assert large.post(CHANGE, sent, sends=["GetItem", "TransactWriteItems"]).status_code == 302
     assert Company.objects.get(pk="acme").name == "Bolt"
@@ -58,13 +58,13 @@ def test_a_form_without_its_children_is_saved(large: Pages) -> None:
 
 
 def test_a_form_that_comes_back_says_it_again(large: Pages) -> None:
-    """An empty table would say that there are none."""
+    """An empty table would look like a company without people."""
     answer = large.post(CHANGE, {**form_of(large.get(CHANGE)), "name": ""})
     assert SAID in text_of(answer)
 
 
 def test_a_form_that_was_shown_with_its_children_saves_them(large: Pages) -> None:
-    """Though somebody has added the one too many meanwhile."""
+    """The form saves them, although another user has added one beyond the limit."""
     dora = Person.objects.get(company="acme", person_id="dora")
     dora.delete()
     sent = {**form_of(large.get(CHANGE)), "person_set-0-name": "Anne"}
@@ -77,7 +77,7 @@ def test_a_form_that_was_shown_with_its_children_saves_them(large: Pages) -> Non
 def test_a_form_of_more_inputs_than_a_request_may_have_is_not_shown(
     large: Pages, settings: Any, monkeypatch: pytest.MonkeyPatch, number: int, is_shown: bool
 ) -> None:
-    """Django would answer it with a 400 when it is sent."""
+    """Django would return status 400 for its submission."""
     monkeypatch.setattr(PeopleInline, "max_rows", 200)
     settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = number
     page = large.get(CHANGE)
@@ -92,7 +92,7 @@ def people_inline() -> Any:
 
 
 def test_the_list_of_the_children_is_a_link_away(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It lists those of this object."""
+    """The link leads to the list of this object's children."""
     monkeypatch.setattr(people_inline(), "max_rows", 0)
     for name in ("acme", "bolt"):
         company = Company.objects.create(company_id=name, name=name)
@@ -125,7 +125,7 @@ def test_who_may_not_view_the_children_is_not_told_of_them(staff: Any, monkeypat
 
 
 def test_children_that_went_to_the_trash_have_no_link_to_the_live_ones(large: Pages) -> None:
-    """The sentence alone stands on the page of their company."""
+    """The page of the company shows only the note."""
     Company.objects.get(pk="acme").delete()
     text = text_of(large.get(CHANGE))
     assert SAID in text

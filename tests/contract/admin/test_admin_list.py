@@ -1,4 +1,4 @@
-"""The admin's list page: which requests it sends, what it sorts and finds by, and what it says where no key answers."""
+"""The admin's list page: its requests, orders and searches, and its explanation of unsupported parts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.contract.conftest import Pages, shown, text_of
 
 COMPANY = "directory/company/"
 PERSON = "directory/person/"
-#: The button beside the actions; the same release that moved actions to an object's own page called it again.
+#: The button next to the actions; Django renamed it in the release with actions on an object's page.
 RUN = "Run" if hasattr(admin, "ActionLocation") else "Go"
 
 
@@ -31,7 +31,7 @@ def paged(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> Pages:
 
 
 def test_a_short_list_is_one_query(pages: Pages) -> None:
-    """A list of one page is read once, in the order of its key, and counted by what was read."""
+    """One Query reads a one-page list in the order of its key, and provides its count."""
     for name in ("Bolt", "Acme"):
         Company.objects.create(name=name)
     response = pages.get(COMPANY, sends=["Query"])
@@ -49,7 +49,7 @@ def test_a_short_list_is_one_query(pages: Pages) -> None:
     ],
 )
 def test_pages(paged: Pages, page: str, names: list[str], sends: list[str]) -> None:
-    """A page is one Query and one that counts; the last page needs no count."""
+    """A page takes one Query and another one for the count, which the last page does not need."""
     response = paged.get(f"{COMPANY}{page}", sends=sends)
     assert shown(response) == names
     assert "5 companies" in text_of(response)
@@ -57,7 +57,7 @@ def test_pages(paged: Pages, page: str, names: list[str], sends: list[str]) -> N
 
 @pytest.mark.parametrize("page", ["?p=4", "?p=0", "?p=-1"])
 def test_a_page_that_is_not_there_leads_back(paged: Pages, page: str) -> None:
-    """A wrong page number is answered as Django does."""
+    """The response to a wrong page number is the same as Django's."""
     assert paged.get(f"{COMPANY}{page}").headers["Location"] == f"/admin/{COMPANY}?e=1"
 
 
@@ -71,7 +71,7 @@ def test_a_page_that_is_not_there_leads_back(paged: Pages, page: str) -> None:
     ],
 )
 def test_bad_address_leads_back_to_list(pages: Pages, question: str, answer: str) -> None:
-    """As in Django, and with a message; developers read what is wrong with the address."""
+    """As in Django, the list shows a message; developers also see the problem with the URL."""
     response = pages.get(f"{COMPANY}?{question}", sends=[])
     assert response.headers["Location"] == f"/admin/{COMPANY}?e=1"
     page = text_of(pages.client.get(response.headers["Location"]))
@@ -80,7 +80,7 @@ def test_bad_address_leads_back_to_list(pages: Pages, question: str, answer: str
 
 
 def test_only_developers_read_of_keys(staff: Any) -> None:
-    """Who may only look at companies is told in words that need no knowledge of keys."""
+    """A user who may only view companies sees a text without keys."""
     client = staff("directory.view_company").client
     page = text_of(client.get(f"/admin/{COMPANY}?nosuch=1", follow=True))
     assert "The URL contains an invalid filter, order or search" in page
@@ -88,12 +88,12 @@ def test_only_developers_read_of_keys(staff: Any) -> None:
 
 
 def test_bad_address_of_popup_stays_popup(pages: Pages) -> None:
-    """The parameters of a popup are kept."""
+    """The redirect keeps the parameters of a popup."""
     assert pages.get(f"{COMPANY}?nosuch=1&_popup=1").headers["Location"] == f"/admin/{COMPANY}?_popup=1&e=1"
 
 
 def test_filters_and_references(pages: Pages) -> None:
-    """A filter is a filter expression of the list's Query; the companies of a page are read together."""
+    """A filter becomes the Query's filter expression; one batch reads the companies of a page."""
     acme, bolt = (Company.objects.create(name=name) for name in ("Acme", "Bolt"))
     Person.objects.create(company=acme, name="Mike", role="founder")
     Person.objects.create(company=bolt, name="Nora")
@@ -104,7 +104,7 @@ def test_filters_and_references(pages: Pages) -> None:
 
 
 def test_the_trash_is_a_filter(pages: Pages) -> None:
-    """Live objects are listed unless the trash is asked for, each with one Query and its own actions."""
+    """The list shows live objects or, on request, the trash, each with one Query and separate actions."""
     Company.objects.create(name="Acme")
     Company.objects.create(name="Bolt").delete()
     live, deleted = pages.get(COMPANY, sends=["Query"]), pages.get(f"{COMPANY}?trash=yes", sends=["Query"])
@@ -114,7 +114,7 @@ def test_the_trash_is_a_filter(pages: Pages) -> None:
 
 
 def test_a_model_without_a_listing_is_explained(pages: Pages) -> None:
-    """A model whose keys all need a value has no list; its page says which key to add, and sends nothing."""
+    """If every key of a model needs a value, the page names the missing key, and does not send requests."""
     request = RequestFactory().get("/")
     request.user = pages.user
     with assert_requests([]):
@@ -124,7 +124,7 @@ def test_a_model_without_a_listing_is_explained(pages: Pages) -> None:
 
 
 def test_list_editable_saves_rows(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows can be edited in the list, in the order that they are shown."""
+    """The list saves edited rows in their displayed order."""
     monkeypatch.setattr(type(admin.site.get_model_admin(Company)), "list_editable", ("stock",))
     acme, bolt = (Company.objects.create(name=name) for name in ("Acme", "Bolt"))
     pages.get(COMPANY, sends=["Query"])

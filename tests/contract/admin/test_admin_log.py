@@ -1,4 +1,4 @@
-"""Who may do what in the admin, and what is remembered of it."""
+"""Permissions in the admin, and its log."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_every_action_is_logged_beside_the_user(pages: Pages, table: Table) -> N
 
 
 def test_recent_actions_read_ten_entries(pages: Pages) -> None:
-    """The index asks for the newest ten only."""
+    """The index reads only the newest ten entries."""
     for number in range(12):
         pages.post(f"{COMPANY}add/", {"name": f"Number {number}", **NO_INLINES})
     pages.get("")  # shows the messages of the additions
@@ -63,7 +63,7 @@ def test_recent_actions_read_ten_entries(pages: Pages) -> None:
 
 
 def test_a_failed_deletion_is_not_logged(pages: Pages) -> None:
-    """The entry of a deletion is written after it, so that the log never says what did not happen."""
+    """The entry is written after the deletion, so the log contains only completed deletions."""
     acme = Company.objects.create(name="Acme")
     with refuse("ProvisionedThroughputExceededException", operation="UpdateItem"):
         assert pages.post(f"{COMPANY}{acme.pk}/delete/", {"post": "yes"}).status_code == 503
@@ -71,7 +71,7 @@ def test_a_failed_deletion_is_not_logged(pages: Pages) -> None:
 
 
 def test_staff_without_permissions_is_refused(staff: Callable[..., Pages]) -> None:
-    """Being staff opens the index, and nothing on it."""
+    """Staff status opens only the index, which is empty."""
     acme = Company.objects.create(name="Acme")
     pages = staff()
     assert "permission to view or edit anything." in text_of(pages.get(""))
@@ -83,14 +83,14 @@ def test_staff_without_permissions_is_refused(staff: Callable[..., Pages]) -> No
 
 
 def test_visitors_are_sent_to_the_login_page(pages: Pages) -> None:
-    """Somebody who is no staff sees no page of the admin."""
+    """A user without staff status does not see any page of the admin."""
     pages.client.logout()
     response = pages.client.get(f"/admin/{COMPANY}")
     assert response.headers["Location"] == f"/admin/login/?next=/admin/{COMPANY}"
 
 
 def test_permissions_of_the_parent_do_not_open_its_inlines(staff: Callable[..., Pages]) -> None:
-    """Who may change companies, and no people, neither sees nor adds people on a company's page."""
+    """A user with permission for companies only cannot see or add people on a company's page."""
     acme = Company.objects.create(name="Acme")
     Person.objects.create(company=acme, name="Mike")
     pages = staff("directory.change_company")
@@ -115,7 +115,7 @@ def test_permissions_of_the_parent_do_not_open_its_inlines(staff: Callable[..., 
 def test_an_inline_asks_for_its_own_models_permission_to_change(
     staff: Callable[..., Pages], permissions: list[str], names: list[str]
 ) -> None:
-    """Who may see people reads them on a company's page, and only who may change people can rename one there."""
+    """People on a company's page need their own view permission, and their own change permission to be renamed."""
     acme = Company.objects.create(name="Acme")
     mike = Person.objects.create(company=acme, name="Mike")
     pages = staff(*(f"directory.{permission}" for permission in permissions))
@@ -141,7 +141,7 @@ def test_an_inline_asks_for_its_own_models_permission_to_change(
     ],
 )
 def test_each_permission_opens_its_own_pages(staff: Callable[..., Pages], permission: str, allowed: set[str]) -> None:
-    """The four permissions of a model are asked for as in Django; restoring takes a permission of its own."""
+    """A model's four permissions work as in Django, and restoring requires a separate permission."""
     acme = Company.objects.create(name="Acme")
     pages = staff(f"directory.{permission}_company")
     paths = {"list": COMPANY, "add": f"{COMPANY}add/"}
@@ -173,7 +173,7 @@ def test_an_sql_models_admin_logs_where_the_users_are() -> None:
 
 
 def test_content_types_survive_a_cleared_cache(pages: Pages) -> None:
-    """The change form works without SQL content types, also after their cache was cleared."""
+    """The change form works without SQL content types, even after their cache is cleared."""
     acme = Company.objects.create(name="Acme")
     ContentType.objects.clear_cache()
     assert pages.get(f"{COMPANY}{acme.pk}/change/").status_code == 200
@@ -181,7 +181,7 @@ def test_content_types_survive_a_cleared_cache(pages: Pages) -> None:
 
 
 def test_log_entry_has_id_and_content_type(pages: Pages) -> None:
-    """As Django's own entries have, and its constructor takes."""
+    """Django's own entries have these attributes, and its constructor accepts them."""
     kind = ContentType.objects.get_for_model(Company)
     entry = LogEntry.objects.create(user_id=pages.user.pk, content_type_id=kind.pk, object_id="c1", action_flag=1)
     assert (entry.object_type, entry.content_type, entry.content_type_id) == ("directory.company", kind, kind.pk)
@@ -198,7 +198,7 @@ def test_filter_by_computed_field_names_way_out(pages: Pages, name: str) -> None
 
 
 def test_view_on_site_is_the_objects_own_address() -> None:
-    """An object with an address is linked to directly, without a content type."""
+    """The link is the object's own URL, without a content type."""
 
     class Addressed:
         def get_absolute_url(self) -> str:
@@ -210,7 +210,7 @@ def test_view_on_site_is_the_objects_own_address() -> None:
 
 
 def test_log_actions_writes_an_entry_for_each_object(pages: Pages) -> None:
-    """As Django's manager of the log: a list of entries, one PutItem each."""
+    """As in Django, the manager returns a list of entries, with one PutItem each."""
     companies = [Company(company_id=pk, name=pk.upper()) for pk in ("c1", "c2")]
     with assert_requests(["PutItem", "PutItem"]):
         entries = LogEntry.objects.log_actions(pages.user.pk, companies, 2, [{"changed": {"fields": ["Name"]}}])
@@ -219,13 +219,13 @@ def test_log_actions_writes_an_entry_for_each_object(pages: Pages) -> None:
 
 
 def test_log_actions_of_a_single_object_gives_its_entry(pages: Pages) -> None:
-    """``single_object`` is how Django's ``ModelAdmin`` asks for one entry."""
+    """Django's ``ModelAdmin`` requests one entry with ``single_object``."""
     entry = LogEntry.objects.log_actions(pages.user.pk, [Company(company_id="c1", name="A")], 1, single_object=True)
     assert entry.is_addition()
 
 
 def test_the_history_says_from_what_to_what(pages: Pages) -> None:
-    """Of the object and of the rows of its inlines."""
+    """This includes the object and its inline rows."""
     company = Company.objects.create(company_id="acme", name="Acme", stock="ACM")
     Person.objects.create(company=company, person_id="anna", name="Anna")
     row = {"TOTAL_FORMS": "1", "INITIAL_FORMS": "1", "0-company": "acme", "0-person_id": "anna", "0-name": "Berta"}
@@ -242,7 +242,7 @@ def test_the_history_says_from_what_to_what(pages: Pages) -> None:
 
 
 def test_the_history_has_no_secret(pages: Pages) -> None:
-    """That it was changed is enough."""
+    """The history only shows that the secret has changed."""
     with mock.patch.object(admin.site, "is_secret", lambda model, name: name == "stock"):
         Company.objects.create(company_id="acme", name="Acme", stock="ACM")
         pages.post("directory/company/acme/change/", {**NO_INLINES, "name": "Acme", "stock": "NEW"})
@@ -262,7 +262,7 @@ def test_a_long_value_is_cut_in_the_log(pages: Pages) -> None:
 
 
 def test_an_entry_of_an_earlier_release_is_shown_as_it_was(pages: Pages) -> None:
-    """It has no values."""
+    """Such an entry has no values."""
     Company.objects.create(company_id="acme", name="Acme")
     entry = LogEntry(change_message='[{"changed": {"fields": ["Name"]}}]')
     assert entry.get_change_message() == "Changed Name."

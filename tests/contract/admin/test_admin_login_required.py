@@ -1,4 +1,4 @@
-"""A project that shuts all its pages but those that say otherwise can still be logged in to."""
+"""Users can log in to a project that requires a login for all other pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OURS = "dynamo_single.admin.middleware.LoginRequiredMiddleware"
 
 @pytest.fixture(autouse=True)
 def _shut(table: Table) -> Any:
-    """Django's middleware that asks everybody to log in."""
+    """Install Django's middleware that requires a login."""
     with override_settings(MIDDLEWARE=[*demo.MIDDLEWARE, "django.contrib.auth.middleware.LoginRequiredMiddleware"]):
         yield
 
@@ -41,7 +41,7 @@ def _shut(table: Table) -> Any:
     ],
 )
 def test_what_leads_to_an_account_is_open(client: Client, page: str) -> None:
-    """Whoever is not logged in yet sees the page."""
+    """A visitor can see the page."""
     assert client.get(page).status_code == 200
 
 
@@ -66,7 +66,7 @@ def no_engine(operation: str, params: Mapping[str, Any]) -> None:
 
 @pytest.fixture
 def _ours() -> Any:
-    """The app's middleware in the place of Django's."""
+    """Install the app's middleware instead of Django's."""
     with override_settings(MIDDLEWARE=[*demo.MIDDLEWARE, OURS]):
         yield
 
@@ -74,7 +74,7 @@ def _ours() -> Any:
 @pytest.mark.usefixtures("_ours")
 @pytest.mark.parametrize("page", ["/admin/", "/admin/login/", "/admin/directory/company/acme/change/"])
 def test_an_engine_that_does_not_answer_is_the_admins_page(pages: Any, page: str) -> None:
-    """As it is without the middleware, which asks for the user before the view is called."""
+    """The page is the same as without the middleware, which reads the user before the view runs."""
     with intercept(no_engine):
         answer = pages.client.get(page)
     assert answer.status_code == 503
@@ -83,7 +83,7 @@ def test_an_engine_that_does_not_answer_is_the_admins_page(pages: Any, page: str
 
 @pytest.mark.usefixtures("_ours")
 def test_elsewhere_the_error_is_the_projects(pages: Any, settings: Any) -> None:
-    """A page of a project says in its own words that DynamoDB is away, if there is no middleware for that."""
+    """If no middleware handles the error, the project's page can report it."""
     unavailable, *others = settings.MIDDLEWARE
     assert unavailable == "dynamo_single.middleware.UnavailableMiddleware"
     settings.MIDDLEWARE = others
@@ -93,13 +93,13 @@ def test_elsewhere_the_error_is_the_projects(pages: Any, settings: Any) -> None:
 
 @pytest.mark.usefixtures("_ours")
 def test_everybody_is_asked_to_log_in_by_it_as_well(client: Client) -> None:
-    """It is Django's for everything else."""
+    """Everything else works like Django's middleware."""
     assert client.get("/accounts/").headers["Location"] == "/accounts/login/?next=/accounts/"
     assert client.get("/admin/login/").status_code == 200
 
 
 def test_djangos_middleware_is_warned_of() -> None:
-    """W909, and nothing of ours."""
+    """Only W909 is reported."""
     assert [warning.id for warning in check_login_required()] == ["dynamo_single.W909"]
     with override_settings(MIDDLEWARE=[*demo.MIDDLEWARE, OURS]):
         assert check_login_required() == []

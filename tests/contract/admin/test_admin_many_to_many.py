@@ -1,4 +1,4 @@
-"""The admin of many-to-many relations whose edges are made: two lists with a search, and autocomplete."""
+"""The admin of many-to-many relations with generated edges: two lists with a search, and autocomplete."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class MemberInline(DynamoTabularInline):
 
 
 class ServerAdmin(DynamoModelAdmin):
-    """Tags are chosen from two lists, links by a search."""
+    """An admin with two lists for tags, and a search for links."""
 
     fields = ("name", "tags", "links")
     filter_horizontal = ("tags",)
@@ -37,7 +37,7 @@ class ServerAdmin(DynamoModelAdmin):
 
 
 class PlayerAdmin(DynamoModelAdmin):
-    """What inlines refer to."""
+    """An admin for the references of inlines."""
 
     search_fields = ("username",)
 
@@ -73,7 +73,7 @@ def test_the_checks_of_the_admin_find_nothing_wrong() -> None:
 
 
 def test_the_edges_that_are_made_are_called_as_by_django() -> None:
-    """Where an inline shows them: not by the name of their class."""
+    """Inlines show them by their verbose name instead of the class name."""
     options = GameServer.tags.through._meta
     assert str(options.verbose_name_plural) == "gameserver-gametag relationships"
 
@@ -112,7 +112,7 @@ def test_the_search_finds_by_what_a_key_has(served: Pages) -> None:
 def test_limited_choices_are_offered_and_taken_and_no_others(
     served: Pages, monkeypatch: pytest.MonkeyPatch, limit: Any
 ) -> None:
-    """``limit_choices_to`` is a filter, or a function that gives one when the form is made."""
+    """``limit_choices_to`` is a filter, or a function that returns one for each form."""
     monkeypatch.setattr(GameServer._meta.get_field("tags").remote_field, "limit_choices_to", limit)
     page = served.get("catalog/gameserver/1/change/").content.decode()
     assert [word for word in ("fun", "new", "old") if f'<option value="{word}"' in page] == ["fun"]
@@ -134,7 +134,7 @@ def _serve(settings: Any, **options: Any) -> None:
 
 
 def test_an_order_that_no_key_serves_is_left_out_of_the_choices(served: Pages, settings: Any) -> None:
-    """The admin of what is chosen has one, for its own list."""
+    """The admin of the chosen objects has this order for its own list."""
     _serve(settings, ordering=("-server_id",))
     page = served.get("catalog/gameserver/1/change/").content.decode()
     assert re.findall(r'<option value="(\w+)"', page) == ["2", "1"]
@@ -143,7 +143,7 @@ def test_an_order_that_no_key_serves_is_left_out_of_the_choices(served: Pages, s
 def test_where_no_key_lists_what_to_choose_from_the_keys_are_typed(
     served: Pages, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Separated by commas, and looked up when they are sent."""
+    """The form accepts keys with commas between them, and reads the objects on submission."""
     monkeypatch.setattr(references, "is_served_by_keys", lambda queryset: False)
     _serve(settings)
     GameServer.objects.get(pk="1").links.add("1", "2")
@@ -159,7 +159,7 @@ def test_where_no_key_lists_what_to_choose_from_the_keys_are_typed(
 def test_of_more_than_a_select_offers_the_keys_are_typed(
     served: Pages, settings: Any, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
-    """Nobody reads a million to show a form."""
+    """The form does not read a million objects."""
     monkeypatch.setattr(references, "MAX_CHOICES", 1)
     _serve(settings, **options)
     GameServer.objects.get(pk="1").links.add("1", "2")

@@ -1,4 +1,4 @@
-"""The rows of a map class in the admin: its attributes, those of maps and lists inside it, and its secrets."""
+"""The rows of a map class in the admin: its attributes, nested maps and lists, and secrets."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ CHANGE = "catalog/house/1/change/"
 
 
 def sent(page: Any) -> dict[str, str]:
-    """What a browser sends of the form as it is shown."""
+    """Return a browser's submission of the unchanged form."""
     content = page.content.decode()
     tags = [dict(re.findall(r'([a-z]+)="([^"]*)"', tag)) for tag in re.findall(r"<input ([^>]*)>", content)]
     found = {

@@ -1,4 +1,4 @@
-"""Markup that somebody has stored is text on every page of the admin, whoever opens it."""
+"""Stored markup is text on every page of the admin, for every user."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def marked(pages: Pages) -> dict[str, str]:
 
 
 def shows_as_text(page: Any) -> bool:
-    """Whether a page has the markup, as text, and nowhere as markup."""
+    """Return whether a page contains the markup only as text."""
     body = page.content.decode()
     assert page.status_code == 200
     assert MARKUP not in body
@@ -59,7 +59,7 @@ def shows_as_text(page: Any) -> bool:
     ],
 )
 def test_a_page_shows_it_as_text(pages: Pages, marked: dict[str, str], path: str) -> None:
-    """Where it is a name, a value, a key or a reason."""
+    """This includes names, values, keys and reasons."""
     assert shows_as_text(pages.get(path.format(**marked)))
 
 
@@ -93,5 +93,5 @@ CHANGED = {"name": MARKUP, "stock": "S", **NO_INLINES}
     ids=["added", "changed", "deleted", "restored", "refused", "asked"],
 )
 def test_an_answer_shows_it_as_text(pages: Pages, marked: dict[str, str], send: Callable[[Pages], Any]) -> None:
-    """The message, the form that is refused, the question."""
+    """This includes messages, invalid forms and confirmations."""
     assert shows_as_text(send(pages))

@@ -1,4 +1,4 @@
-"""Two tabs on one object: what somebody else has changed is shown, and merged."""
+"""Two tabs on one object: another user's changes are shown and merged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def acme(pages: Pages) -> Any:
 
 
 def form_of(response: Any) -> dict[str, Any]:
-    """What a browser would send of a page's form."""
+    """Return a browser's submission of a page's form."""
     content = response.content.decode()
     form = content[content.index("<form ") :]
     data = {}
@@ -41,7 +41,7 @@ def form_of(response: Any) -> dict[str, Any]:
 
 
 def test_a_field_that_both_have_changed_shows_both_values(pages: Pages, acme: Any) -> None:
-    """Nothing is saved; what was entered stays in the field."""
+    """The first attempt does not save, and the field keeps the input."""
     sent = {**form_of(pages.get(CHANGE)), "name": "Mine"}
     Company.objects.filter(pk="acme").update(name="Theirs")
     answer = pages.post(CHANGE, sent)
@@ -53,7 +53,7 @@ def test_a_field_that_both_have_changed_shows_both_values(pages: Pages, acme: An
 
 
 def test_sent_again_it_is_saved(pages: Pages, acme: Any) -> None:
-    """Whoever has seen theirs decides."""
+    """A user who has seen the other value decides."""
     sent = {**form_of(pages.get(CHANGE)), "name": "Mine"}
     Company.objects.filter(pk="acme").update(name="Theirs")
     again = form_of(pages.post(CHANGE, sent))
@@ -62,7 +62,7 @@ def test_sent_again_it_is_saved(pages: Pages, acme: Any) -> None:
 
 
 def test_a_field_that_only_they_have_changed_is_taken_over(pages: Pages, acme: Any) -> None:
-    """And both changes are saved when the form is sent again."""
+    """The second submission saves both changes."""
     sent = {**form_of(pages.get(CHANGE)), "name": "Mine"}
     Company.objects.filter(pk="acme").update(stock="NEW")
     answer = pages.post(CHANGE, sent)
@@ -82,7 +82,7 @@ def test_what_they_change_while_it_is_merged_is_shown_too(pages: Pages, acme: An
 
 
 def test_who_has_changed_nothing_overwrites_nothing(pages: Pages, acme: Any) -> None:
-    """A form that is saved as it was shown leaves theirs."""
+    """A submission of the unchanged form keeps the other user's values."""
     sent = form_of(pages.get(CHANGE))
     Company.objects.filter(pk="acme").update(name="Theirs")
     assert pages.post(CHANGE, sent).status_code == 302
@@ -90,28 +90,28 @@ def test_who_has_changed_nothing_overwrites_nothing(pages: Pages, acme: Any) -> 
 
 
 def test_two_who_make_the_same_change_agree(pages: Pages, acme: Any) -> None:
-    """There is nothing to be merged."""
+    """The values are the same."""
     sent = {**form_of(pages.get(CHANGE)), "name": "Same"}
     Company.objects.filter(pk="acme").update(name="Same")
     assert pages.post(CHANGE, sent).status_code == 302
 
 
 def test_an_object_that_nobody_else_has_changed_is_saved_at_once(pages: Pages, acme: Any) -> None:
-    """The comparison sends nothing."""
+    """The comparison does not send requests."""
     sent = {**form_of(pages.get(CHANGE)), "name": "Mine"}
     pages.post(CHANGE, sent, sends=["GetItem", "TransactWriteItems"])
     assert Company.objects.get(pk="acme").name == "Mine"
 
 
 def test_a_form_of_somebody_elses_program_is_saved_as_it_is(pages: Pages, acme: Any) -> None:
-    """Without the hidden field nobody says what was shown."""
+    """Without the hidden field, the shown values are unknown."""
     Company.objects.filter(pk="acme").update(stock="NEW")
     assert pages.post(CHANGE, {"name": "Mine", "stock": "ACM", **NO_INLINES}).status_code == 302
     assert Company.objects.get(pk="acme").stock == "ACM"
 
 
 def test_a_hidden_field_of_another_object_counts_as_none(pages: Pages, acme: Any) -> None:
-    """It is signed together with whose it is."""
+    """The signature of the field includes its object."""
     Company.objects.create(company_id="other", name="Other")
     other = form_of(pages.get("directory/company/other/change/"))
     sent = {**form_of(pages.get(CHANGE)), "name": "Mine", "as_shown": other["as_shown"]}
@@ -119,7 +119,7 @@ def test_a_hidden_field_of_another_object_counts_as_none(pages: Pages, acme: Any
 
 
 def test_a_row_of_an_inline_is_merged(pages: Pages, acme: Any) -> None:
-    """As the object itself."""
+    """Rows of inlines are merged like the object."""
     Person.objects.create(company=acme, person_id="anna", name="Anna")
     sent = {**form_of(pages.get(CHANGE)), "person_set-0-name": "Mine"}
     Person.objects.filter(company_id="acme", person_id="anna").update(name="Theirs")
@@ -130,7 +130,7 @@ def test_a_row_of_an_inline_is_merged(pages: Pages, acme: Any) -> None:
 
 
 def test_a_row_that_nobody_touched_keeps_what_they_have_made_of_it(pages: Pages, acme: Any) -> None:
-    """While another field is saved."""
+    """A save of another field keeps the other user's values in the row."""
     Person.objects.create(company=acme, person_id="anna", name="Anna")
     Office.objects.create(company=acme, office_id="o1", city="Graz", address="One\nTwo")
     sent = {**form_of(pages.get(CHANGE)), "name": "Mine"}
@@ -141,7 +141,7 @@ def test_a_row_that_nobody_touched_keeps_what_they_have_made_of_it(pages: Pages,
 
 
 def test_who_may_only_look_has_no_hidden_field(staff: Any, acme: Any) -> None:
-    """Of the object and of its children."""
+    """This includes the object and its children."""
     Person.objects.create(company=acme, person_id="anna", name="Anna")
     pages = staff("directory.view_company", "directory.view_person", "directory.view_office")
     shown = pages.get(CHANGE)

@@ -1,4 +1,4 @@
-"""The admin beside an SQL database: log and permissions are where the users are, for the models of both."""
+"""The admin with an SQL database: log and permissions of all models are stored with the users."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROJECTS = pytest.mark.parametrize(("project", "in_dynamodb"), [("sql_users", Fa
 
 @pytest.fixture
 def run(table: Table, project: str) -> Any:
-    """What the project's steps answered."""
+    """Run the project's steps, and return their results."""
     settings = table.settings
     endpoint = str(settings.endpoint_url).removeprefix("http://")
     environment = {
@@ -36,10 +36,10 @@ def run(table: Table, project: str) -> Any:
 
 @PROJECTS
 def test_an_sql_database_and_our_models_share_a_site(run: Any, in_dynamodb: bool) -> None:
-    """Companies in DynamoDB and groups in SQL are edited on one site: one log holds it all, and permissions count.
+    """One site edits companies in DynamoDB and groups in SQL, with one log and working permissions.
 
-    SQL gets the permissions of our models once, the two of the trash among them. Who is in a group has its permissions,
-    and no others, and has lost them with the next request.
+    SQL stores the permissions of our models once, including both for the trash. Members of a group have exactly its
+    permissions, until the next request after they leave.
     """
     assert set(run["answers"].values()) == {200, 302}
     assert run["in_dynamodb"] == in_dynamodb

@@ -1,4 +1,4 @@
-"""The admin's delete page for what others refer to by ``on_delete``."""
+"""The admin's delete page for objects with ``on_delete`` references."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_page_names_what_protects_and_deletes_nothing(client: Client) -> Non
 
 
 def test_an_action_names_what_protects(client: Client) -> None:
-    """It asks nothing, since nothing could be done."""
+    """The page has no confirmation, because the deletion is impossible."""
     gallery = Gallery.objects.create(gallery_id="g")
     Loan.objects.create(loan_id="l", gallery=gallery)
     data = {"action": "delete_selected", "_selected_action": [gallery.pk]}
@@ -70,7 +70,7 @@ def test_what_comes_to_protect_after_the_page_was_shown_is_a_message(client: Cli
 
     def lend(operation: str, params: Mapping[str, Any]) -> None:
         asked.extend([params] if operation == "Query" and "LOANS#g" in str(params) else [])
-        if len(asked) == 2 and len(lent) == 0:  # the page's own question was the first one
+        if len(asked) == 2 and len(lent) == 0:  # the page itself has already counted them
             lent.append(True)
             Loan.objects.create(loan_id="l", gallery_id="g")
 

@@ -1,4 +1,4 @@
-"""What a project writes into its admin as it would with Django's own: overridden methods, formsets, managers."""
+"""A project's usual admin code works: overridden methods, formsets, managers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.contract.conftest import Pages, Registering, shown, text_of
 
 
 class NoAcme(BaseModelFormSet):  # type: ignore[type-arg]  # not generic at run time
-    """A formset that knows nothing of keys, as Django's documentation shows one."""
+    """A formset without any knowledge of keys, as in Django's documentation."""
 
     def clean(self) -> None:
         """Refuse a name."""
@@ -33,7 +33,7 @@ EDITED = {"list_display": ("name", "stock"), "list_editable": ("stock",), "get_c
 
 
 def test_a_list_is_edited_by_a_formset_of_the_projects_own(registered: Registering) -> None:
-    """Its ``clean()`` is asked, and the rows come as they are listed."""
+    """Its ``clean()`` runs, with the rows in the order of the list."""
     acme = Company.objects.create(name="Acme", stock="A")
     pages = registered(Company, **EDITED)
     assert shown(pages.get("directory/company/")) == ["Acme"]
@@ -47,7 +47,7 @@ def test_a_list_is_edited_by_a_formset_of_the_projects_own(registered: Registeri
 
 @pytest.mark.parametrize("held", [0, 2000])
 def test_get_queryset_may_be_a_manager(registered: Registering, held: int) -> None:
-    """The list, the object's page and its history are those of what the manager gives."""
+    """The list, the object's page and its history use the manager's objects."""
     acme = Company.objects.create(name="Acme", stock="A")
     pages = registered(Company, get_queryset=lambda self, request: Company.objects, list_max_in_memory=held)
     assert pages.get("directory/company/").status_code == 200
@@ -57,7 +57,7 @@ def test_get_queryset_may_be_a_manager(registered: Registering, held: int) -> No
 
 @pytest.mark.parametrize("held", [0, 2000])
 def test_a_column_may_be_the_other_side_of_a_one_to_one_relation(registered: Registering, held: int) -> None:
-    """It is shown, and does not sort."""
+    """The column is shown, and cannot be sorted."""
     place = Place.objects.create(place_id="1", name="Harbour")
     pages = registered(Place, list_display=("name", "restaurant"), list_max_in_memory=held)
     page = pages.get("catalog/place/")
@@ -68,13 +68,13 @@ def test_a_column_may_be_the_other_side_of_a_one_to_one_relation(registered: Reg
 
 @pytest.mark.parametrize("form", ["a text", object, object(), None])
 def test_a_form_that_is_none_is_what_check_reports(form: Any) -> None:
-    """As for Django's admin: by its message, where the class could be made."""
+    """The check has Django's message if the class could be created."""
     own = type("OwnAdmin", (DynamoModelAdmin,), {"form": form})
     assert [each.id for each in own(Company, AdminSite()).check()] == ["admin.E016"]
 
 
 def test_the_list_outside_of_its_page_finds_what_the_page_finds(pages: Pages) -> None:
-    """A view of one's own, an export of what is shown, asks ``get_changelist_instance()`` for the rows."""
+    """A custom view, such as an export, gets the rows from ``get_changelist_instance()``."""
     for name in ("Acme", "Bolt"):
         Company.objects.create(name=name, stock=f"X{name}")
     own = type("OwnAdmin", (DynamoModelAdmin,), {"search_fields": ("name", "stock"), "ordering": ("-stock",)})
@@ -93,7 +93,7 @@ class PersonInline(DynamoTabularInline):
 def test_an_inline_is_asked_for_permission_as_often_as_by_django(
     registered: Registering, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Twice to add an object; a method of one's own that reads is not called again for nothing."""
+    """Django calls the method twice to add an object; a custom method that reads is not called again."""
     asked: list[Any] = []
 
     def asks(self: Any, request: Any, obj: Any = None) -> bool:

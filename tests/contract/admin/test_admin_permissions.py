@@ -1,4 +1,4 @@
-"""Who may do what, by HTTP: every page and action of the admin, for somebody with one permission and no other."""
+"""Permissions over HTTP: every page and action of the admin, for users with exactly one permission."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AUTOCOMPLETE = "autocomplete/?app_label=directory&model_name=person&field_name=c
 
 
 class World(Struct):
-    """Companies, one for each thing that can be done with one; four are in the trash."""
+    """A company for each possible operation, with four in the trash."""
 
     live: Any
     doomed: Any
@@ -35,17 +35,17 @@ class World(Struct):
 
 @pytest.fixture
 def world(table: Table) -> World:
-    """What the pages are about."""
+    """Create the objects of the pages."""
     found = World(*(Company.objects.create(name=f"A {name}") for name in World.__struct_fields__))
     for each in (found.binned, found.binned_too, found.lost, found.lost_too):
         each.delete()
-    # Of no type that is known: whoever may see the table may see it.
+    # The type is unknown, so the permission for the table is enough.
     table.send(Request("PutItem", {"Item": {"pk": {"S": "SOME"}, "sk": {"S": "ITEM"}, "itemType": {"S": "Other"}}}))
     return found
 
 
 def opens(path: str) -> Callable[[Pages, World], bool]:
-    """Whether a page is shown; otherwise it is forbidden, or of an app that the user knows nothing of."""
+    """Return whether a page is shown instead of forbidden or hidden."""
 
     def shown(pages: Pages, world: World) -> bool:
         status = pages.get(
@@ -58,35 +58,35 @@ def opens(path: str) -> Callable[[Pages, World], bool]:
 
 
 def named(pk: str) -> list[str]:
-    """The name of a company, in the trash or not; none if it is gone."""
+    """Return the name of a company, live or in the trash; ``None`` if it is deleted."""
     return [company.name for company in Company.all_objects.filter(pk=pk)]
 
 
 def adds(pages: Pages, world: World) -> bool:
-    """Whether a new company is stored."""
+    """Return whether a new company is stored."""
     pages.post(f"{COMPANY}add/", {"name": "A new one", **NO_INLINES})
     return "A new one" in [company.name for company in Company.objects.all()]
 
 
 def changes(pages: Pages, world: World) -> bool:
-    """Whether a company has another name."""
+    """Return whether the name of a company has changed."""
     pages.post(f"{COMPANY}{world.live.pk}/change/", {"name": "A renamed one", **NO_INLINES})
     return named(world.live.pk) == ["A renamed one"]
 
 
 def changes_in_trash(pages: Pages, world: World) -> bool:
-    """Whether one in the trash has."""
+    """Return whether the name of a company in the trash has changed."""
     pages.post(f"{COMPANY}{world.binned.pk}/change/", {"name": "A renamed one", **NO_INLINES})
     return named(world.binned.pk) == ["A renamed one"]
 
 
 def is_live(company: Any) -> bool:
-    """Whether a company is there, and not in the trash."""
+    """Return whether a company is live."""
     return Company.objects.filter(pk=company.pk).exists()
 
 
 def deletes(pages: Pages, world: World) -> bool:
-    """Whether a company goes to the trash."""
+    """Return whether a company is moved to the trash."""
     pages.post(f"{COMPANY}{world.doomed.pk}/delete/", {"post": "yes"})
     return not is_live(world.doomed)
 
@@ -96,37 +96,37 @@ def _acts(pages: Pages, action: str, company: Any, query: str = "") -> None:
 
 
 def deletes_selected(pages: Pages, world: World) -> bool:
-    """The same by the list's action."""
+    """Return whether the list's action moves a company to the trash."""
     _acts(pages, "delete_selected", world.chosen)
     return not is_live(world.chosen)
 
 
 def purges(pages: Pages, world: World) -> bool:
-    """Whether one in the trash is gone for good."""
+    """Return whether a company in the trash is permanently deleted."""
     pages.post(f"{COMPANY}{world.lost.pk}/delete/", {"post": "yes"})
     return named(world.lost.pk) == []
 
 
 def purges_selected(pages: Pages, world: World) -> bool:
-    """The same by the action of the trash's list."""
+    """Return whether the action of the trash permanently deletes a company."""
     _acts(pages, "delete_selected", world.lost_too, "?trash=yes")
     return named(world.lost_too.pk) == []
 
 
 def restores(pages: Pages, world: World) -> bool:
-    """Whether one comes back from the trash."""
+    """Return whether a company is restored from the trash."""
     pages.post(f"{COMPANY}{world.binned.pk}/restore/")
     return is_live(world.binned)
 
 
 def restores_selected(pages: Pages, world: World) -> bool:
-    """The same by the action of the trash's list."""
+    """Return whether the action of the trash restores a company."""
     _acts(pages, "restore_selected", world.binned_too, "?trash=yes")
     return is_live(world.binned_too)
 
 
 def carries_on(action: str, name: str, is_done: Callable[[Any], bool]) -> Callable[[Pages, World], bool]:
-    """Whether a job that the user once began is carried on."""
+    """Return whether the user can continue an earlier job."""
 
     def carried(pages: Pages, world: World) -> bool:
         company = getattr(world, name)
@@ -189,8 +189,8 @@ LOOKING = {
     *("app", "list", "search", "trash", "look through", "form", "form in trash", "history", "history in trash"),
     "autocomplete",
 }
-#: What somebody can do who has this permission alone. A list's actions take the permission to see the list as well; an
-#: app that has nothing to be seen is not there.
+#: The operations that one permission allows. A list's actions also need the permission to view the list, and an app
+#: without visible models is hidden.
 OPENED: Mapping[str, set[str]] = {
     "": set(),
     "directory.view_company": LOOKING,
@@ -211,13 +211,13 @@ OPENED: Mapping[str, set[str]] = {
 
 @pytest.mark.parametrize("permission", OPENED)
 def test_a_permission_opens_its_own_pages_and_no_others(staff: Any, world: World, permission: str) -> None:
-    """Everything that the admin has is tried."""
+    """The test tries everything in the admin."""
     pages = staff(*[permission] if permission else [])
     assert {name for name, thing in THINGS.items() if thing(pages, world)} == OPENED[permission]
 
 
 def test_no_page_of_the_site_is_left_out() -> None:
-    """A page that is added is tried above, or below by whoever may log in."""
+    """A new page needs an entry above, or below if every logged-in user can see it."""
     tried = {"index", "login", "logout", "password_change", "password_change_done", "jsi18n", "view_on_site"}
     tried |= {"autocomplete", "app_list", "dynamodb_table", "dynamodb_item", "dynamodb_patterns", "dynamodb_log"}
     tried |= {
@@ -233,13 +233,13 @@ def test_no_page_of_the_site_is_left_out() -> None:
     assert {each.name for each in admin.site.get_model_admin(Company).get_urls() if each.name} == tried
 
 
-#: A list's actions, and what they take beside the permission to see the list.
+#: A list's actions, and the permissions that they need next to the view permission.
 ACTIONS = {"deletes selected": "delete", "purges selected": "hard_delete", "restores selected": "restore"}
 
 
 @pytest.mark.parametrize("permission", ["view", *ACTIONS.values()])
 def test_an_action_takes_its_own_permission_beside_the_lists(staff: Any, world: World, permission: str) -> None:
-    """Who sees the list, and may do one thing, does that one."""
+    """A user who can view the list and has one more permission can run only that action."""
     pages = staff("directory.view_company", f"directory.{permission}_company")
     found = {name for name in ACTIONS if THINGS[name](pages, world)}
     assert found == {name for name, wanted in ACTIONS.items() if wanted == permission}
@@ -266,7 +266,7 @@ def everything(world: World) -> list[str]:
 
 @pytest.mark.parametrize("who", ["a visitor", "no staff", "not active"])
 def test_who_is_no_staff_is_asked_to_log_in(world: World, who: str) -> None:
-    """By every page, whatever their permissions are; nothing is done."""
+    """Every page redirects a user without staff status, whatever their permissions, and does not do anything."""
     client = Client()
     if who != "a visitor":
         user = get_user_model()._default_manager.create_superuser("root", "root@example.com", "secret")
@@ -292,7 +292,7 @@ def test_somebody_without_any_permission_may_change_their_own_password_and_no_mo
 @pytest.mark.parametrize("count", [1, 51])
 @pytest.mark.parametrize("action", ["delete_selected", "page"])
 def test_what_goes_along_takes_its_own_permission(staff: Any, count: int, action: str) -> None:
-    """Who may delete companies and no people deletes no company that has some, however many are chosen."""
+    """A user who may delete only companies cannot delete a company with people, in a selection of any size."""
     companies = [Company.objects.create(name=f"B {number}") for number in range(count)]
     Person.objects.create(company=companies[0], name="Mike")
     pages = staff("directory.view_company", "directory.delete_company")
@@ -308,7 +308,7 @@ def test_what_goes_along_takes_its_own_permission(staff: Any, count: int, action
 
 
 def test_restoring_asks_for_each_object(pages: Pages, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rule of the project's own about objects holds for those that are selected too, and is reported."""
+    """A project's rule about objects also applies to selected ones, and is reported."""
 
     def may(self: Any, request: Any, obj: Any = None) -> bool:
         return obj is None or obj.pk != world.binned.pk
@@ -321,21 +321,21 @@ def test_restoring_asks_for_each_object(pages: Pages, world: World, monkeypatch:
 
 
 def test_what_is_not_in_the_trash_is_not_restored(pages: Pages, world: World) -> None:
-    """The log says nothing of it, and the message says why."""
+    """The log has no entry, and the message contains the reason."""
     pages.post(f"{COMPANY}{world.live.pk}/restore/")
     assert "The company “A live” is not in the trash." in text_of(pages.get(""))
     assert not LogEntry.objects.filter(user_id=pages.user.pk).exists()
 
 
 def test_the_log_shows_nobody_what_others_have_done(pages: Pages, staff: Any, world: World) -> None:
-    """Recent actions are one's own."""
+    """Recent actions contain only the user's own."""
     LogEntry.objects.log_actions(pages.user.pk, [world.live], 2, "Something secret.", single_object=True)
     assert b"Something secret." not in staff("directory.view_company").get("").content
 
 
 @pytest.mark.parametrize(("permission", "status"), [("view", 403), ("add", 403), ("delete", 403), ("change", 302)])
 def test_a_password_is_set_by_those_who_may_change_users(staff: Any, permission: str, status: int) -> None:
-    """The page of a user's password asks for the permission to change users, as in Django."""
+    """As in Django, the password page requires the permission to change users."""
     user = get_user_model().objects.create_user("Mike", "mike@example.com", "Old-Good-9")
     data = {"usable_password": "true", "password1": "Another-Good-9", "password2": "Another-Good-9"}
     response = staff(f"accounts.{permission}_user").post(

@@ -1,4 +1,4 @@
-"""A record in the admin: its document in a text area, what is extracted from it as it is, and what a schema refuses."""
+"""A record in the admin: its document in a text area, its extracted values, and schema errors."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ site.register(
     type("TreatiseAdmin", (DynamoModelAdmin,), {"list_display": ("id", "author", "price"), "list_filter": ("author",)}),
 )
 site.register(Bundle, type("BundleAdmin", (DynamoModelAdmin,), {}))
-all_sites.discard(site)  # the checks look at all of them, and report what this one is for
+all_sites.discard(site)  # checks inspect all models, and report an error for this one
 urlpatterns = [path("admin/", site.urls)]
 
 
 @pytest.fixture
 def treatise(table: Any) -> Any:
-    """One that is stored."""
+    """Return a stored treatise."""
     return Treatise.objects.create(data={"title": "T", "author": {"lastname": "Old"}, "price": 2})
 
 

@@ -22,7 +22,7 @@ site = DynamoAdminSite()
 site.register(Employee, type("EmployeeAdmin", (DynamoModelAdmin,), {}))
 site.register(Firm, type("FirmAdmin", (DynamoModelAdmin,), {"search_fields": ("name",)}))
 site.register(Sample, type("SampleAdmin", (DynamoModelAdmin,), {"list_display": ("text", "parent")}))
-all_sites.discard(site)  # the checks look at all of them, and report what this one is for
+all_sites.discard(site)  # checks inspect all models, and report an error for this one
 urlpatterns = [path("admin/", site.urls)]
 
 
@@ -30,7 +30,7 @@ urlpatterns = [path("admin/", site.urls)]
 def test_where_no_key_lists_what_to_choose_from_the_key_is_typed(
     catalog: Pages, monkeypatch: pytest.MonkeyPatch, chosen_by: str
 ) -> None:
-    """The page to add an object reads nothing, however its admin would have the reference chosen."""
+    """The add page does not send requests, even if its admin asks for a different widget."""
     monkeypatch.setattr(type(site.get_model_admin(Employee)), chosen_by, ("firm",))
     page = catalog.get(f"{EMPLOYEE}add/", sends=[]).content.decode()
     assert '<input type="text" name="firm" class="vTextField"' in page
@@ -38,7 +38,7 @@ def test_where_no_key_lists_what_to_choose_from_the_key_is_typed(
 
 
 def test_a_typed_key_is_looked_up(catalog: Pages) -> None:
-    """The object that it is the key of is what is saved: one GetItem for the field, and one for the validation."""
+    """The key's object is saved: one GetItem for the field, and one for the validation."""
     Firm.objects.create(firm_id="f1", name="Acme", stock="A")
     sent = {"firm": "f1", "employee_id": "e1", "name": "Mike"}
     assert catalog.post(f"{EMPLOYEE}add/", sent).status_code == 302
@@ -47,7 +47,7 @@ def test_a_typed_key_is_looked_up(catalog: Pages) -> None:
 
 @pytest.mark.parametrize("key", ["f2", "\x00", "x" * 5000, "ü"])
 def test_a_key_that_nothing_has_is_the_fields_error(catalog: Pages, key: str) -> None:
-    """The form says that there is no such object, and nothing is written."""
+    """The form reports the missing object, and does not write anything."""
     response = catalog.post(f"{EMPLOYEE}add/", {"firm": key, "employee_id": "e1"})
     assert response.status_code == 200
     assert list(response.context_data["adminform"].form.errors) == ["firm"]
@@ -55,7 +55,7 @@ def test_a_key_that_nothing_has_is_the_fields_error(catalog: Pages, key: str) ->
 
 
 def test_reference_has_search_by_default(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a key finds its objects by the beginning of a text; the page does not read them."""
+    """A key must find the objects by the beginning of a string; the page does not read them."""
     company = Company.objects.create(name="Acme")
     monkeypatch.delattr(type(admin.site.get_model_admin(Office)), "autocomplete_fields")
     page = pages.get("directory/office/add/", sends=[]).content.decode()
@@ -84,7 +84,7 @@ def test_reference_to_hidden_objects_has_no_search(staff: Any, monkeypatch: pyte
 def test_objects_to_choose_from_come_in_a_keys_order_if_none_has_their_admins(
     pages: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An order that no key serves is given up in a select, which is one Query then."""
+    """A select ignores an order that no key supports, and takes one Query."""
     monkeypatch.setattr(type(admin.site.get_model_admin(Company)), "ordering", ("stock",))
     monkeypatch.setattr(type(admin.site.get_model_admin(Office)), "autocomplete_fields", ())
     for name in ("Bolt", "Acme"):
@@ -94,7 +94,7 @@ def test_objects_to_choose_from_come_in_a_keys_order_if_none_has_their_admins(
 
 
 def test_of_too_many_objects_the_key_is_typed(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A select has a bound, up to which its objects are read; what is typed is looked up as what is chosen."""
+    """A select reads objects up to a limit; the form looks up a typed key like a chosen object."""
     monkeypatch.setattr(references, "MAX_CHOICES", 2)
     monkeypatch.setattr(type(admin.site.get_model_admin(Office)), "autocomplete_fields", ())
     companies = [Company.objects.create(name=name) for name in "AB"]
@@ -122,7 +122,7 @@ def test_references_that_may_be_empty_are_read_together(
 
 
 def test_rows_of_inlines_have_an_address_of_their_own(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The link beside a row is the object's own address, without the detour over content types."""
+    """The link next to a row is the object's own URL, without content types."""
     monkeypatch.setattr(Person, "get_absolute_url", lambda self: f"/people/{self.name}/", raising=False)
     acme = Company.objects.create(name="Acme")
     Person.objects.create(company=acme, name="mike")
@@ -130,7 +130,7 @@ def test_rows_of_inlines_have_an_address_of_their_own(pages: Pages, monkeypatch:
 
 
 def test_a_search_without_a_key_finds_what_has_the_key_that_is_typed(catalog: Pages) -> None:
-    """No key lists firms: one GetItem, and nothing where nothing is typed."""
+    """No key lists firms: the search sends one GetItem, or no request without a text."""
     Firm.objects.create(firm_id="acme", name="Acme", stock="ACM")
     asked = "autocomplete/?app_label=catalog&model_name=employee&field_name=firm&term="
     found = catalog.get(f"{asked}acme", sends=["GetItem"]).json()
@@ -140,7 +140,7 @@ def test_a_search_without_a_key_finds_what_has_the_key_that_is_typed(catalog: Pa
 
 
 def test_a_search_by_key_asks_for_the_same_permission(catalog: Pages, staff: Any) -> None:
-    """Whoever may not view firms finds none."""
+    """A user without view permission does not find firms."""
     Firm.objects.create(firm_id="acme", name="Acme", stock="ACM")
     asked = "autocomplete/?app_label=catalog&model_name=employee&field_name=firm&term=acme"
     assert staff("catalog.add_employee").get(asked).status_code == 403

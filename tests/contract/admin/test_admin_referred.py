@@ -1,4 +1,4 @@
-"""What forms refer to: read in batches for all forms of a page, when it is shown and when it is sent."""
+"""Referenced objects of forms are read in batches for all forms of a page, when it is shown and submitted."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ServerAdmin(DynamoModelAdmin):
 
 
 class SampleAdmin(DynamoModelAdmin):
-    """A list in which a reference is edited, and a page with two references to one model."""
+    """A list with an editable reference, and a page with two references to one model."""
 
     list_display = ("sample_id", "parent")
     list_editable = ("parent",)
@@ -69,7 +69,7 @@ def served(catalog: Pages) -> Pages:
 
 
 def added(*players: str) -> dict[str, str]:
-    """What is sent for new members."""
+    """Return a submission of new members."""
     sent = {f"gamemember_set-{n}-player": player for n, player in enumerate(players)}
     sent |= {f"gamemember_set-{n}-role": "new" for n in range(len(players))}
     counts = {"gamemember_set-TOTAL_FORMS": str(len(players)), "gamemember_set-INITIAL_FORMS": "0"}
@@ -77,10 +77,10 @@ def added(*players: str) -> dict[str, str]:
 
 
 def test_rows_that_are_sent_share_batches(catalog: Pages) -> None:
-    """Of 101 rows: two batches for their players, where 202 single readings were."""
+    """The players of 101 rows take two batches instead of 202 separate reads."""
     members(101)
     with pytest.MonkeyPatch.context() as patch:
-        # Lists of all players in every row take a second to be shown, and send the same.
+        # A list of all players in every row takes a second to show, and sends the same requests.
         patch.setattr(MemberInline, "raw_id_fields", ("player",), raising=False)
         sent = {**form_of(catalog.get(CHANGE)), "gamemember_set-7-role": "owner"}
     answer = catalog.post(CHANGE, sent, sends=[*READ, "BatchGetItem", "BatchGetItem", "TransactWriteItems"])
@@ -90,7 +90,7 @@ def test_rows_that_are_sent_share_batches(catalog: Pages) -> None:
 
 @pytest.mark.parametrize("option", ["raw_id_fields", "autocomplete_fields"])
 def test_rows_that_are_shown_share_batches(catalog: Pages, monkeypatch: pytest.MonkeyPatch, option: str) -> None:
-    """Of 101 rows: two batches for what stands beside each key."""
+    """The names next to the keys of 101 rows take two batches."""
     members(101)
     monkeypatch.setattr(MemberInline, option, ("player",), raising=False)
     page = catalog.get(CHANGE, sends=[*READ, "BatchGetItem", "BatchGetItem"]).content.decode()
@@ -101,7 +101,7 @@ def test_rows_that_are_shown_share_batches(catalog: Pages, monkeypatch: pytest.M
 def test_a_form_that_comes_back_shows_what_it_has_read(
     served: Pages, monkeypatch: pytest.MonkeyPatch, option: str
 ) -> None:
-    """Nothing is read once more for the page."""
+    """The page reuses the objects of the validation."""
     monkeypatch.setattr(MemberInline, option, ("player",), raising=False)
     sent = {**form_of(served.get(CHANGE)), "name": ""}
     page = served.post(CHANGE, sent, sends=[*READ, "BatchGetItem"]).content.decode()
@@ -118,7 +118,7 @@ def test_one_reference_is_read_once(served: Pages) -> None:
 
 
 def test_rows_of_a_list_share_a_batch(served: Pages) -> None:
-    """After the list, what its rows refer to and the rows: what was chosen, and the write and entry of what changed."""
+    """After the list come the references, the rows, the chosen objects, and the write and log entry of a change."""
     one, two = (Sample.objects.create(text=text) for text in ("one", "two"))
     for parent in (one, two, one):
         Sample.objects.create(text="child", parent=parent)
@@ -131,7 +131,7 @@ def test_rows_of_a_list_share_a_batch(served: Pages) -> None:
 
 
 def test_keys_that_are_no_texts_share_a_batch(registered: Registering) -> None:
-    """After the list and what its columns show, what stands beside each key."""
+    """The list and its columns are read first, and then the objects next to each key."""
     with forgotten():
         unit = declare("Unit", ("UNIT", "UNIT#{unit_id}"), unit_id=models.UUIDAttribute())
         part = declare(
@@ -149,7 +149,7 @@ def test_keys_that_are_no_texts_share_a_batch(registered: Registering) -> None:
 
 
 def test_what_is_not_there_is_an_error_at_its_row(served: Pages) -> None:
-    """The others are read along, and it is asked for by itself."""
+    """The other objects are read in the batch, and the missing one separately."""
     for player in ("new", "newer"):
         GamePlayer.objects.create(player_id=player, username=player)
     page = served.post(CHANGE, added("new", "nobody", "newer")).content.decode()
@@ -158,7 +158,7 @@ def test_what_is_not_there_is_an_error_at_its_row(served: Pages) -> None:
 
 
 def test_what_is_no_key_leaves_the_others_alone(served: Pages) -> None:
-    """A null character is refused where it was sent."""
+    """A null character causes an error only in its own field."""
     GamePlayer.objects.create(player_id="new", username="new")
     page = served.post(CHANGE, added("new", "a\x00b")).content.decode()
     assert page.count("Null characters are not allowed.") == 1
@@ -166,7 +166,7 @@ def test_what_is_no_key_leaves_the_others_alone(served: Pages) -> None:
 
 
 def test_new_rows_share_a_batch(served: Pages) -> None:
-    """Besides, each asks whether its key is taken, and reads what it copies."""
+    """In addition, each row checks its key and reads its copies."""
     for player in ("a", "b"):
         GamePlayer.objects.create(player_id=player, username=player)
     asked = ["GetItem", "BatchGetItem", "GetItem", "GetItem", "GetItem", "GetItem", "TransactWriteItems"]
@@ -175,7 +175,7 @@ def test_new_rows_share_a_batch(served: Pages) -> None:
 
 
 def test_two_rows_of_one_object_need_no_batch(served: Pages) -> None:
-    """It is read once, by the first."""
+    """The first row reads the object."""
     sent = {**form_of(served.get(CHANGE)), "gamemember_set-1-player": "000", "gamemember_set-2-player": "000"}
     with capture_requests() as requests:
         served.post(CHANGE, sent)
@@ -186,7 +186,7 @@ def test_two_rows_of_one_object_need_no_batch(served: Pages) -> None:
 def test_a_row_with_a_queryset_of_its_own_reads_no_other_rows_object(
     served: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What other rows refer to is no matter of its question."""
+    """The custom queryset does not contain the objects of other rows."""
 
     class OwnForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
         def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -203,7 +203,7 @@ def test_a_row_with_a_queryset_of_its_own_reads_no_other_rows_object(
 
 
 def test_a_field_of_a_projects_own_reads_as_it_says(served: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its ``to_python()`` is called for each row."""
+    """The custom field's ``to_python()`` is called for each row."""
     called: list[Any] = []
 
     class OwnField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not generic at run time

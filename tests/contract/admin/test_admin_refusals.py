@@ -1,4 +1,4 @@
-"""What the admin says when a save is refused although its form was valid, and when DynamoDB cannot be reached."""
+"""The admin's messages if a valid form cannot be saved, and if DynamoDB is unreachable."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def acme(pages: Pages) -> Company:
 
 @other_writer
 def test_a_change_by_another_writer_is_the_forms_error(pages: Pages, acme: Company) -> None:
-    """A stale object is not saved: the form comes back with what was typed and the reason, and can be sent again."""
+    """The form keeps the input and shows the reason, and can be submitted again."""
 
     def rename() -> None:
         Company.objects.filter(pk=acme.pk).update(name="Other")
@@ -65,7 +65,7 @@ def test_a_change_by_another_writer_is_the_forms_error(pages: Pages, acme: Compa
 def test_a_taken_unique_value_is_the_fields_error(pages: Pages, acme: Company) -> None:
     """Validation finds a taken address beforehand, and the form comes back with nothing written.
 
-    The company is read once: for the field, for the model's validation, and for its name in the form that comes back.
+    One read of the company serves the field, the model's validation and its name in the form.
     """
     Person.objects.create(company=acme, name="Nora", email="mike@example.com")
     data = {"company": acme.pk, "name": "Mike", "email": "Mike@example.com", "role": "member"}
@@ -77,7 +77,7 @@ def test_a_taken_unique_value_is_the_fields_error(pages: Pages, acme: Company) -
 
 @other_writer
 def test_losing_the_race_for_a_unique_value_is_the_fields_error_too(pages: Pages, acme: Company) -> None:
-    """Where another writer takes the address between validation and save, the answer is the same."""
+    """The message is the same if another process takes the address between validation and save."""
 
     def take() -> None:
         Person.objects.create(company=acme, name="Nora", email="mike@example.com")
@@ -92,7 +92,7 @@ def test_losing_the_race_for_a_unique_value_is_the_fields_error_too(pages: Pages
 
 
 def test_an_item_over_the_limit_is_the_forms_error(pages: Pages, acme: Company) -> None:
-    """More than DynamoDB stores in an item is refused with the sizes, and nothing is written."""
+    """The error contains the sizes, and the table does not change."""
     data = {"company": acme.pk, "city": "Rome", "address": "x" * 410_000, "opened": ""}
     response = pages.post("directory/office/add/", data)
     assert response.status_code == 200
@@ -101,7 +101,7 @@ def test_an_item_over_the_limit_is_the_forms_error(pages: Pages, acme: Company) 
 
 
 def test_a_refusal_comes_in_words_for_the_people_who_run_a_site(staff: Any) -> None:
-    """Neither a class nor a key of the table is named to who is no superuser."""
+    """Only superusers see class names and keys of the table."""
     acme = Company.objects.create(company_id="acme", name="Acme")
     mike = Person.objects.create(company=acme, name="Mike", email="mike@example.com")
     mike.delete()
@@ -127,7 +127,7 @@ def test_a_child_of_what_is_in_the_trash_is_refused_in_such_words(staff: Any) ->
 
 @other_writer
 def test_a_change_by_another_writer_comes_in_such_words(staff: Any) -> None:
-    """At the form, which has what was entered."""
+    """The form shows such a message and keeps the input."""
     acme = Company.objects.create(company_id="acme", name="Acme")
     pages = staff("directory.change_company")
 
@@ -141,7 +141,7 @@ def test_a_change_by_another_writer_comes_in_such_words(staff: Any) -> None:
 
 
 def test_restoring_what_lost_its_unique_value_is_refused(pages: Pages, acme: Company) -> None:
-    """An address that was taken while its first owner was in the trash stays with the new owner."""
+    """An address that was taken during the trash stays with its new owner."""
     mike = Person.objects.create(company=acme, name="Mike", email="mike@example.com")
     mike.delete()
     Person.objects.create(company=acme, name="Nora", email="mike@example.com")
@@ -157,7 +157,7 @@ def no_engine(operation: str, params: Mapping[str, Any]) -> None:
 
 @pytest.mark.parametrize("debug", [True, False])
 def test_an_engine_that_does_not_answer_is_a_page_of_its_own(pages: Pages, debug: bool) -> None:
-    """Without DynamoDB every page is a 503 that says so; only developers are told the endpoint."""
+    """Without DynamoDB, every page returns a 503; only developers see the endpoint."""
     with override_settings(DEBUG=debug), intercept(no_engine):
         responses = [pages.get(""), pages.post(f"{COMPANY}add/", {"name": "x"})]
         responses.append(Client().post("/admin/login/", {"username": "admin", "password": "secret"}))
@@ -168,7 +168,7 @@ def test_an_engine_that_does_not_answer_is_a_page_of_its_own(pages: Pages, debug
 
 
 def test_an_engine_that_stops_answering_while_a_page_is_rendered(pages: Pages) -> None:
-    """The recent actions are read when the template shows them; the page is a 503 of its own then too."""
+    """The template reads the recent actions, and the page then also returns a 503."""
 
     def no_queries(operation: str, params: Mapping[str, Any]) -> None:
         if operation == "Query":
@@ -181,7 +181,7 @@ def test_an_engine_that_stops_answering_while_a_page_is_rendered(pages: Pages) -
 
 
 def test_what_is_refused_while_a_list_is_rendered_is_explained(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A column that asks what no key answers makes no 500 of the list."""
+    """A column with an unsupported query does not cause a server error of the list."""
 
     def firms(company: Company) -> int:
         return len(Firm.objects.all())
@@ -194,7 +194,7 @@ def test_what_is_refused_while_a_list_is_rendered_is_explained(pages: Pages, mon
 
 
 def test_a_table_that_is_not_there_is_not_waited_for(pages: Pages) -> None:
-    """Without its table a page says so, and does not ask to try again."""
+    """The page reports the missing table, and does not suggest to try again."""
     with refuse("ResourceNotFoundException"):
         response = pages.get("")
     assert response.status_code == 503
@@ -203,7 +203,7 @@ def test_a_table_that_is_not_there_is_not_waited_for(pages: Pages) -> None:
 
 
 def test_a_throttled_save_is_a_page_of_its_own(pages: Pages) -> None:
-    """A save that DynamoDB puts off is reported as such, and nothing is written."""
+    """The page reports the throttled save, and the table does not change."""
     with refuse("ProvisionedThroughputExceededException", operation="TransactWriteItems"):
         response = pages.post(f"{COMPANY}add/", {"name": "Acme", **NO_INLINES})
     assert response.status_code == 503

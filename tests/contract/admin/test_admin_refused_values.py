@@ -1,4 +1,4 @@
-"""Values that no item can hold: a form says so in the language of whoever fills it in."""
+"""Forms report values that no item can store, in the user's language."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.contract.pseudo import pseudo, unlisted, untranslated
 
 ROOT = Path(__file__).resolve().parents[3]
 DEEP = "[" * 40 + "]" * 40
-#: A model, what is sent, what the form says, and what of it is no text of ours: the path to a place.
+#: A model, the input, the form's message, and its parts that are not our text: the path to an element.
 CASES: dict[str, tuple[Any, dict[str, str], str, set[str]]] = {
     "digits": (Sample, {"number": "1" * 39}, "This number has 39 digits; 38 can be stored. Round it.", set()),
     "range": (Sample, {"number": "1e126"}, "This number is too large, or too close to zero, to be stored.", set()),
@@ -53,7 +53,7 @@ CASES: dict[str, tuple[Any, dict[str, str], str, set[str]]] = {
 
 
 def errors_of(answer: Any) -> str:
-    """The errors of a form that comes back, as they stand on the page."""
+    """Return the errors on the page of an invalid form."""
     assert answer.status_code == 200
     return "".join(re.findall(r'<ul class="errorlist.*?</ul>', answer.content.decode(), flags=re.DOTALL))
 
@@ -72,7 +72,7 @@ def test_a_form_says_what_is_wrong(registered: Registering, name: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_form_says_so_in_other_languages(registered: Registering, name: str) -> None:
-    """But for the names of attributes."""
+    """All words are translated except names of attributes."""
     pages = registered(CASES[name][0])
     with pseudo():
         left = untranslated(sent(pages, name))
@@ -80,7 +80,7 @@ def test_a_form_says_so_in_other_languages(registered: Registering, name: str) -
 
 
 def test_makemessages_finds_the_words(registered: Registering, tmp_path: Path) -> None:
-    """What is expected of values of a kind as well."""
+    """This includes the expected values of a type."""
     asked = {attribute.expects for attribute in attributes_of(Sample).values() if attribute.name != "parent_id"}
     for name, (model, *_) in CASES.items():
         pages = registered(model)
@@ -92,7 +92,7 @@ def test_makemessages_finds_the_words(registered: Registering, tmp_path: Path) -
 
 @pytest.fixture
 def refusing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Samples whose save is refused, although their form was valid."""
+    """Return samples whose save fails although the form is valid."""
 
     def refuse(self: Any, *args: Any, **kwargs: Any) -> None:
         raise InvalidValue("catalog.Sample: text takes less.", words="Less!")
@@ -123,7 +123,7 @@ def test_who_checks_an_object_reads_the_same() -> None:
 
 
 def test_words_are_those_of_the_error_that_another_one_wraps() -> None:
-    """Where it has none of its own; without any they are its message."""
+    """An error without words shows those of the error that it wraps, or else its message."""
     inner = InvalidValue("inner", words=gettext_noop("Too much."))
     outer = InvalidValue("outer")
     outer.__cause__ = inner
@@ -131,7 +131,7 @@ def test_words_are_those_of_the_error_that_another_one_wraps() -> None:
 
 
 def test_an_attribute_of_a_projects_own_has_words_too() -> None:
-    """Made of what it says that it expects."""
+    """The words come from the attribute's own expectation."""
     attribute = models.UnicodeAttribute()
     attribute.name, attribute.expects = "colour", "a colour"
     assert attribute.refuse(5).in_words() == "This must be a colour."

@@ -85,7 +85,7 @@ def options(number: random.Random, model: Any, names: list[str]) -> dict[str, An
 
 
 def is_accepted(model: Any, name: str, value: Any) -> bool:
-    """Whether the checks accept an option."""
+    """Return whether the checks accept an option."""
     own: Any = type("OwnAdmin", (DynamoModelAdmin,), {name: value})
     return not any(each.is_serious() for each in own(model, DynamoAdminSite()).check())
 
@@ -122,7 +122,7 @@ def rows(table: object) -> None:
 @pytest.mark.usefixtures("rows")
 @pytest.mark.parametrize("model", PATHS)
 def test_list_over_relations_is_no_server_error(registered: Registering, model: Any) -> None:
-    """Whatever its options name and its address contains: a page, a way back, or a reason."""
+    """Any options and any URL lead to a page, a redirect or an explained error."""
     number = random.Random(f"{model.__name__}")
     errors = []
     for _example in range(examples(8, 400)):

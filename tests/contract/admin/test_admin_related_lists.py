@@ -1,4 +1,4 @@
-"""Filters and searches of the admin's lists over relations: the related objects are read first, within the bound."""
+"""Filters and searches of lists over relations first read the related objects, within the limit."""
 
 from __future__ import annotations
 
@@ -90,14 +90,14 @@ def lists(catalog: Pages) -> Pages:
 
 @pytest.fixture(params=[2000, 1])
 def sized(lists: Pages, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Pages:
-    """The same with rows in memory, and with one row as the bound of the list."""
+    """Return the same list with rows in memory, and with a limit of one row."""
     monkeypatch.setattr(DynamoModelAdmin, "list_max_in_memory", request.param)
     return lists
 
 
 @pytest.fixture
 def large(lists: Pages, monkeypatch: pytest.MonkeyPatch) -> Pages:
-    """The same with four more rows of each list, so that no page holds them."""
+    """Return the same list with four more rows, beyond the limit."""
     for number in range(4):
         company = Company.objects.create(name=f"Dot {number}", stock="D")
         Person.objects.create(company=company, name=f"Eve {number}", role="manager")
@@ -167,7 +167,7 @@ def test_relation_filters_large_list(large: Pages, page: str, asked: str, names:
 
 @pytest.mark.parametrize(("page", "asked"), [each[:2] for each in FILTERED if "q=" in each[1]])
 def test_search_past_bound_of_relation_is_refused(large: Pages, page: str, asked: str) -> None:
-    """The page says that there are too many rows, and shows no incomplete result."""
+    """The page reports too many rows, and does not show an incomplete result."""
     response = large.get(f"{page}?{asked}")
     assert response.status_code == 400
     assert "There are more than 3" in text_of(response)

@@ -1,4 +1,4 @@
-"""What each page of the admin sends, beside the session and the user: those that no other test of a page counts."""
+"""The requests of each page in addition to the session and the user, unless another test counts them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ READ = {
 
 
 def test_each_page_sends(pages: Pages, filled: dict[str, str]) -> None:
-    """To be shown; none of them writes, so that all are of the same data."""
+    """No page writes when it is shown, so all use the same data."""
     found: dict[str, list[str]] = {}
     for path in READ:
         with capture_requests() as sent:
@@ -139,7 +139,7 @@ WRITTEN: dict[str, tuple[str, dict[str, Any], list[str]]] = {
 
 @pytest.mark.parametrize("what", WRITTEN)
 def test_a_form_sends(pages: Pages, filled: dict[str, str], what: str) -> None:
-    """To be answered."""
+    """Count the requests of a submitted form."""
     path, data, sends = WRITTEN[what]
     pages.post(path.format(**filled), data, sends=sends)
 
@@ -156,7 +156,7 @@ def test_a_visitor_is_sent_to_the_login_page_without_a_request(table: object) ->
         assert Client().get(f"/admin/{COMPANY}").status_code == 302
 
 
-#: How many attempts there were, this one, and whose name it is.
+#: The number of attempts, the current attempt, and the user's name.
 ASKED = ["BatchGetItem", "UpdateItem", "Query", "GetItem"]
 
 
@@ -168,12 +168,12 @@ ASKED = ["BatchGetItem", "UpdateItem", "Query", "GetItem"]
     ],
 )
 def test_logging_in_sends(pages: Pages, password: str, sends: list[str]) -> None:
-    """The attempts are forgotten, the user has logged in, the session is stored; or the failure is counted."""
+    """A login clears the attempts, records the login and stores the session; a failure is counted."""
     client = Client()
     with assert_requests(sends):
         client.post("/admin/login/", {"username": "admin@example.com", "password": password})
 
 
 def test_logging_out_takes_the_session_away(pages: Pages) -> None:
-    """Beside the session and the user."""
+    """The session and the user come in addition."""
     pages.post("logout/", sends=["TransactWriteItems"])

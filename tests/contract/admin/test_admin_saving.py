@@ -1,4 +1,4 @@
-"""A form is saved with its inlines and the log's entry as one transaction, or in parts, and then the page says so."""
+"""One transaction saves a form, its inlines and the log entry; if it is too large, the page reports several parts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def acme(pages: Pages) -> Company:
 
 
 def new_people(count: int) -> dict[str, str]:
-    """The rows of so many new people, and of nobody else."""
+    """Return rows of new people."""
     rows = {"person_set-TOTAL_FORMS": str(count), "person_set-INITIAL_FORMS": "0"}
     for number in range(count):
         rows |= {f"person_set-{number}-name": f"New {number}", f"person_set-{number}-role": "member"}
@@ -44,12 +44,12 @@ def new_people(count: int) -> dict[str, str]:
 
 
 def stored() -> tuple[str, list[str]]:
-    """The company's name, and those of its people."""
+    """Return the names of the company and its people."""
     return Company.objects.get(pk="acme").name, sorted(person.name for person in Person.objects.filter(company="acme"))
 
 
 def logged() -> int:
-    """How many entries the log has of the company."""
+    """Count the log entries of the company."""
     return int(LogEntry.objects.filter(object_type="directory.company", object_id="acme").count())
 
 
@@ -62,7 +62,7 @@ def test_an_object_its_inlines_and_the_log_are_one_transaction(pages: Pages, acm
 
 
 def test_a_refused_transaction_has_written_nothing(pages: Pages, acme: Company) -> None:
-    """Neither the object nor a row of it nor the entry of the log."""
+    """This includes the object, its rows and the log entry."""
     sent = {**form_of(pages.get(CHANGE)), "name": "Apex", "person_set-0-name": "Anne"}
     with refuse("ProvisionedThroughputExceededException", operation="TransactWriteItems"):
         assert pages.post(CHANGE, sent).status_code == 503
@@ -71,7 +71,7 @@ def test_a_refused_transaction_has_written_nothing(pages: Pages, acme: Company) 
 
 @other_writer
 def test_a_row_that_somebody_changed_meanwhile_lets_nothing_be_written(pages: Pages, acme: Company) -> None:
-    """The form comes back with the reason and what was entered."""
+    """The form shows the reason and keeps the input."""
     sent = {**form_of(pages.get(CHANGE)), "name": "Apex", "person_set-0-name": "Anne"}
 
     def rename() -> None:
@@ -86,7 +86,7 @@ def test_a_row_that_somebody_changed_meanwhile_lets_nothing_be_written(pages: Pa
 
 @other_writer
 def test_a_unique_value_of_a_row_that_was_taken_meanwhile_is_the_rows_error(pages: Pages, acme: Company) -> None:
-    """Nothing is written, and the error stands at the row's field."""
+    """Nothing is written, and the row's field shows the error."""
     sent = {**form_of(pages.get(CHANGE)), "name": "Apex", "person_set-1-email": "Mike@example.com"}
 
     def take() -> None:
@@ -110,7 +110,7 @@ def test_a_hundred_actions_are_one_transaction(pages: Pages, acme: Company) -> N
 
 
 def test_what_is_more_than_a_transaction_takes_is_saved_in_parts(pages: Pages, acme: Company) -> None:
-    """The company, each of 99 people and the entry of the log, which the page says; the company is read once more."""
+    """The page reports separate writes of the company, 99 people and the log entry; the company is read again."""
     parts = ["UpdateItem", *["PutItem"] * 100]
     answer = pages.post(CHANGE, {"name": "Apex", **new_people(99)}, sends=["GetItem", "GetItem", *parts])
     assert answer.status_code == 302
@@ -119,7 +119,7 @@ def test_what_is_more_than_a_transaction_takes_is_saved_in_parts(pages: Pages, a
 
 
 def test_what_does_not_fit_is_not_stored_twice_with_its_files(pages: Pages, acme: Company) -> None:
-    """A file is in its storage by then."""
+    """The storage already has the file."""
     data = {"name": "Apex", **new_people(99), "logo": SimpleUploadedFile("logo.txt", b"x")}
     answer = pages.post(CHANGE, data)
     assert "This is more than can be saved in one step. Nothing was saved." in text_of(answer)
@@ -148,7 +148,7 @@ def test_an_admin_may_save_in_parts_always(pages: Pages, acme: Company) -> None:
 
 @other_writer
 def test_a_refused_row_of_what_is_saved_in_parts_does_not_lose_the_parent(pages: Pages, acme: Company) -> None:
-    """The page says that the company was saved and what was not."""
+    """The page says that the company was saved, and which rows were not."""
 
     def take() -> None:
         Person.objects.create(company_id="acme", name="Nora", email="mike@example.com")

@@ -1,4 +1,4 @@
-"""Looking through a large list for what no key answers: in steps, within a budget, by whoever may see the list."""
+"""A scan of a large list for unsupported queries: in steps, within a limit, for users who may view the list."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ urlpatterns = [path("admin/", site.urls)]
 
 @pytest.fixture
 def large(catalog: Pages, monkeypatch: pytest.MonkeyPatch) -> Pages:
-    """Ten companies, every third of which is found; a step reads four."""
+    """Return ten companies with every third one matching; a step reads four."""
     monkeypatch.setattr(stepwise, "_CHUNK", 4)
     for number in range(10):
         Company.objects.create(name=f"{number} {'the Zeta' if number % 3 == 0 else 'Acme'}", public=number % 2 == 0)
@@ -64,7 +64,7 @@ def large(catalog: Pages, monkeypatch: pytest.MonkeyPatch) -> Pages:
 
 
 def offered(response: Any) -> str:
-    """Where the first step is."""
+    """Return the URL of the first step."""
     (found,) = re.findall(r'<a href="([^"]*)">Search all', response.content.decode())
     return found.replace("&amp;", "&")
 
@@ -134,7 +134,7 @@ def test_found_rows_belong_to_user_and_search(large: Pages, staff: Any) -> None:
 
 
 def test_steps_go_on_to_the_end(large: Pages) -> None:
-    """Each begins where the last one ended, and the last one says so; what is found is counted in all."""
+    """Each step starts at the end of the last one, the last step says so, and the results are counted in total."""
     found, address = [], f"{COMPANY}?q=zeta&scan="
     for _step in range(2):
         response = large.get(address, sends=["Query"])
@@ -149,7 +149,7 @@ def test_steps_go_on_to_the_end(large: Pages) -> None:
 
 
 def test_the_budget_ends_it(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No step is offered past it."""
+    """The page does not offer further steps."""
     monkeypatch.setattr(CompanyAdmin, "list_scan_budget", 6)
     first = large.get(f"{COMPANY}?q=zeta&scan=")
     second = large.get(COMPANY + link(first, "next"))
@@ -158,7 +158,7 @@ def test_the_budget_ends_it(large: Pages, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_without_a_budget_nothing_is_offered_or_read(large: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who types the address gets nothing either."""
+    """A typed URL does not start a scan either."""
     monkeypatch.setattr(CompanyAdmin, "list_scan_budget", 0)
     assert large.get(f"{COMPANY}?public__exact=1").status_code == 400
     assert "Search all" not in text_of(large.get(f"{COMPANY}?public__exact=1"))
@@ -166,14 +166,14 @@ def test_without_a_budget_nothing_is_offered_or_read(large: Pages, monkeypatch: 
 
 
 def test_what_keys_found_of_a_search_may_not_be_all(large: Pages) -> None:
-    """Beside what begins with the text, the page offers to look through all."""
+    """The page shows results that start with the text, and offers a scan."""
     response = large.get(f"{COMPANY}?q=0")
     assert shown(response) == ["0 the Zeta"]
     assert shown(large.get(COMPANY + offered(response))) == ["0 the Zeta"]
 
 
 def test_a_filter_that_a_key_answers_narrows_what_is_read(large: Pages) -> None:
-    """The people of one company are looked through alone, and their company is read for all rows together."""
+    """The scan reads only the people of one company, and the company once for all rows."""
     for company in Company.objects.all()[:2]:
         for number in range(3):
             Person.objects.create(company=company, name=f"The {number}")
@@ -202,13 +202,13 @@ def test_a_model_that_no_key_lists_is_found_in_the_table(large: Pages) -> None:
 
 @pytest.mark.parametrize("place", ["x", "é", "\x00", "WyJ4IiwwLDAsMCwwXQ:x:y", "x" * 5000])
 def test_invalid_position_leads_to_first_step(large: Pages, place: str) -> None:
-    """The search is kept, and waits for a click."""
+    """The page keeps the search, and waits for a click."""
     page = large.client.get(f"/admin/{COMPANY}", {"q": "zeta", "scan": place})
     assert page.headers["Location"] == f"/admin/{COMPANY}?q=zeta"
 
 
 def test_position_of_another_list_leads_to_first_step(large: Pages) -> None:
-    """Nothing of another model is read from there."""
+    """The page does not read another model there."""
     place = link(large.get(f"{COMPANY}?q=zeta&scan="), "next").partition("scan=")[2]
     page = large.get(f"{PERSON}?q=zeta&scan={place}")
     assert page.headers["Location"] == f"/admin/{PERSON}?q=zeta"
@@ -222,13 +222,13 @@ def test_position_of_another_user_leads_to_first_step(large: Pages, staff: Any) 
 
 
 def test_what_the_page_offers_goes_on_by_itself(large: Pages) -> None:
-    """The place to begin at is signed for the user, too."""
+    """The start position is also signed for the user."""
     begin = offered(large.get(f"{COMPANY}?q=0"))
     assert "data-goes-on" in large.get(COMPANY + begin).content.decode()
 
 
 def test_what_another_site_links_to_is_one_step(large: Pages) -> None:
-    """It costs what any page of the list may; the next step takes a click."""
+    """The step costs as much as any page of the list, and the next step needs a click."""
     page = large.get(f"{COMPANY}?q=zeta&scan=", sends=["Query"]).content.decode()
     assert "data-goes-on" not in page
 
@@ -240,7 +240,7 @@ def test_first_position_of_another_user_does_not_continue(large: Pages, staff: A
 
 
 def test_a_step_stores_nothing(large: Pages) -> None:
-    """There is nothing to stop but asking: a page that is closed leaves nothing behind, and may be asked for again."""
+    """The scan has no stored state: you can close the page and start again."""
     second = COMPANY + link(large.get(f"{COMPANY}?q=zeta&scan="), "next")
     first_time = shown(large.get(second, sends=["Query"]))
     assert shown(large.get(second, sends=["Query"])) == first_time
@@ -248,12 +248,12 @@ def test_a_step_stores_nothing(large: Pages) -> None:
 
 @pytest.mark.parametrize(("permission", "status"), [("directory.view_company", 200), ("directory.view_person", 403)])
 def test_who_may_see_the_list_may_look_through_it(large: Pages, staff: Any, permission: str, status: int) -> None:
-    """Nobody else reads anything."""
+    """Other users cannot read anything."""
     assert staff(permission).get(f"{COMPANY}?q=zeta&scan=").status_code == status
 
 
 def test_what_was_found_is_acted_on(large: Pages) -> None:
-    """A row of a step is chosen by its key."""
+    """The key of a row in a step identifies it."""
     zeta = Company.objects.get(name="3 the Zeta")
     data = {"action": "delete_selected", "_selected_action": [zeta.pk], "post": "yes"}
     assert large.post(f"{COMPANY}?q=zeta&scan=", data).status_code == 302
@@ -262,7 +262,7 @@ def test_what_was_found_is_acted_on(large: Pages) -> None:
 
 @deep
 def test_hundred_thousand_rows_show_first_matches_soon(catalog: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Matches that begin after 4,500 rows are shown within two seconds, and the scan ends."""
+    """Matches after 4,500 rows are shown within two seconds, and the scan ends."""
     monkeypatch.setattr(CompanyAdmin, "list_max_in_memory", 2000)
     monkeypatch.setattr(CompanyAdmin, "list_scan_budget", 200_000)
     wanted = range(4500, 100_000, 50)

@@ -1,4 +1,4 @@
-"""What a list's search looks for: Django's prefixes and suffixes, and the copies of texts that are made for it."""
+"""The search of a list supports Django's prefixes and suffixes, and copies of strings for searches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.contract.conftest import Pages, Registering, shown
 
 @pytest.fixture
 def companies(table: object) -> None:
-    """What a word is in at several places."""
+    """Return companies with a word in several places."""
     for name in ("Zeta", "zeta", "Zeta Works", "The Zeta"):
         Company.objects.create(name=name)
 
@@ -31,14 +31,14 @@ def companies(table: object) -> None:
     ],
 )
 def test_a_field_is_searched_as_it_says(registered: Registering, field: str, found: set[str]) -> None:
-    """As in Django."""
+    """The syntax is Django's."""
     pages = registered(Company, list_display=("name",), search_fields=(field,))
     assert {*shown(pages.get("directory/company/?q=Zeta"))} == found
 
 
 @pytest.mark.usefixtures("companies")
 def test_what_stands_in_quotation_marks_is_one_word(registered: Registering) -> None:
-    """As in Django."""
+    """The syntax is Django's."""
     pages = registered(Company, list_display=("name",), search_fields=("name",))
     assert shown(pages.get('directory/company/?q="the zeta"')) == ["The Zeta"]
 
@@ -53,14 +53,14 @@ def people(pages: Pages) -> None:
 
 @pytest.mark.usefixtures("people")
 def test_a_text_is_found_by_what_its_copy_leaves_out(registered: Registering) -> None:
-    """Where a copy of it has no accents."""
+    """The copy of the string has no accents."""
     pages = registered(User, list_display=("last_name",), search_fields=("last_name",))
     assert shown(pages.get("service/user/?q=GOMEZ"), "last_name") == ["Gómez"]
 
 
 @pytest.mark.usefixtures("people")
 def test_a_large_list_is_searched_by_a_key_with_a_copy(registered: Registering) -> None:
-    """In any case, and without accents, where more rows are there than may be held."""
+    """The search of too many rows ignores case and accents."""
     options = {"list_display": ("last_name",), "search_fields": ("last_name",), "list_max_in_memory": 1}
     pages = registered(User, **options)
     assert {*shown(pages.get("service/user/?q=gOm"), "last_name")} == {"Gómez", "Gomera"}

@@ -1,4 +1,4 @@
-"""Secrets in the admin: no address filters, orders or searches by one, and no page shows one without an input."""
+"""Secrets in the admin: URLs cannot filter, sort or search by one, and pages show one only in an input."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def safe(table: Table) -> Safe:
 
 
 def test_every_secret_has_a_value() -> None:
-    """A kind of attribute without one would be tested nowhere."""
+    """Otherwise, a type of attribute would never be tested."""
     assert {*VALUES, *FOLLOWING} == secrecy.secrets_of(Safe)
     kinds = {type(each) for each in registry.attributes_of(Safe).values()}
     kept = {models.CounterAttribute, models.VersionAttribute, models.AuthorAttribute, models.TTLAttribute}
@@ -73,7 +73,7 @@ def test_every_secret_has_a_value() -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_no_lookup_of_address_compares_with_secret(registered: Registering, safe: Safe, path: str) -> None:
-    """Whatever the lookup, by a GET or by what an action is sent with."""
+    """This includes every lookup, in a GET and in the submission of an action."""
     pages = registered(Safe, list_display=("name", "text"), list_filter=("text", "pin", "day", "parent"))
     answers = {
         lookup: pages.get(f"{LIST}?{path}{'__' * bool(lookup)}{lookup}=1").status_code
@@ -86,7 +86,7 @@ def test_no_lookup_of_address_compares_with_secret(registered: Registering, safe
 
 @pytest.fixture
 def victim(table: Table) -> User:
-    """A superuser whose telephone number is opened by a PIN, and somebody else."""
+    """Return a superuser with a PIN for the telephone number, and another user."""
     User.objects.create_user("Ann", "ann@example.com", "a-good-password", user_id="ann")
     return User.objects.create_superuser(
         "Root", "root@example.com", "a-good-password", user_id="root", phone_secret=make_password("471147")
@@ -94,7 +94,7 @@ def victim(table: Table) -> User:
 
 
 def test_staff_cannot_search_hash_letter_by_letter(staff: Callable[..., Pages], victim: User) -> None:
-    """What 541 requests found before: each letter by whether the user is still listed."""
+    """In the past, 541 requests found each letter by checking whether the user was listed."""
     pages = staff(VIEW)
     letters = sorted(string.ascii_letters + string.digits + "$_=+/")[:: 1 if IS_DEEP else 12]
     answers = [
@@ -132,7 +132,7 @@ def test_staff_cannot_order_by_hash(registered: Registering, staff: Callable[...
 
 
 def test_staff_cannot_search_hash(registered: Registering, staff: Callable[..., Pages], victim: User) -> None:
-    """A search looks in what else is declared, in a list and in a field with autocomplete."""
+    """The search of a list and of autocomplete uses only the other declared fields."""
     registered(User, search_fields=("=phone_secret", "phone_secret__gte", "password", "username"))
     pages = staff(VIEW)
     page = pages.get("accounts/user/?q=pbkdf2_sha256")
@@ -143,7 +143,7 @@ def test_staff_cannot_search_hash(registered: Registering, staff: Callable[..., 
 
 @pytest.fixture
 def hidden(staff: Callable[..., Pages], safe: Safe) -> Callable[..., list[str]]:
-    """The secrets that a page tells somebody with permissions; by default, who may only look."""
+    """Return the secrets that a page shows to a user, who by default may only view."""
 
     def of(path: str, *permissions: str) -> list[str]:
         named = permissions or ("catalog.view_safe", "catalog.view_lock")
@@ -222,7 +222,7 @@ def test_read_only_field_is_masked_for_who_may_change(
 
 
 def test_input_has_value(registered: Registering, safe: Safe) -> None:
-    """A mask in an input would be saved."""
+    """A save would store the mask of an input."""
     page = registered(Safe, fields=("name", "text", "papers")).get(f"{LIST}s1/change/").content.decode()
 
     assert 'value="swordfish-text"' in page

@@ -1,4 +1,4 @@
-"""Secrets beside the pages of a model: in the panel of requests, the log of costs, and the choices of a reference."""
+"""Secrets outside a model's pages: the panel of requests, the log of costs, and choices of references."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def both(pages: Pages, safe: Safe, settings: Any) -> Iterator[Callable[..., Page
 
 @pytest.fixture
 def vault(table: Table) -> Iterator[Any]:
-    """A model whose key is made of a secret, with an object."""
+    """Return a model with a secret in its key, and an object."""
     with forgotten():
         model = declare(
             "Vault",
@@ -94,7 +94,7 @@ def test_panel_masks_keys_of_secrets(both: Callable[..., Pages], vault: Any, add
 
 @pytest.mark.usefixtures("panel")
 def test_panel_masks_claim_on_secret(both: Callable[..., Pages], vault: Any) -> None:
-    """A form that is refused has looked the claim up."""
+    """An invalid form has read the claim."""
     sent = {"code": "swordfish-other", "name": "Other", "badge": "swordfish-badge"}
     shown = panel_of(both((vault, {})).post("catalog/vault/add/", sent))
 
@@ -105,7 +105,7 @@ def test_panel_masks_claim_on_secret(both: Callable[..., Pages], vault: Any) -> 
 @pytest.mark.parametrize("name", THIRDS[0])
 @pytest.mark.usefixtures("panel")
 def test_panel_of_list_has_no_secret(both: Callable[..., Pages], name: str) -> None:
-    """Not of a column, a search, a filter or an order, whatever the list is asked for."""
+    """This includes columns, searches, filters and orders with any parameters."""
     options = {"list_display": ("name", name), "search_fields": (name, "name"), "ordering": (name,)}
     shown = panel_of(both((Safe, options)).get(f"{SAFES}?q=Front"))
 
@@ -118,7 +118,7 @@ def test_panel_of_list_has_no_secret(both: Callable[..., Pages], name: str) -> N
 
 @pytest.fixture
 def log_of(caplog: pytest.LogCaptureFixture, settings: Any) -> Callable[[Callable[[], Any]], str]:
-    """Gives what the middleware logs of a view that does something three times."""
+    """Return the log of the middleware for a view that repeats a call three times."""
     settings.DYNAMO_SINGLE_COSTS = {"WARN_REPEATED": 2, "WARN_SINGLE_READS": 2, "WARN_REQUESTS": 1}
 
     def log(do: Callable[[], Any]) -> str:
@@ -156,7 +156,7 @@ def test_log_has_no_secret(log_of: Callable[..., str], safe: Safe, name: str) ->
     assert told(logged) == []
 
 
-# where a reference is chosen
+# popups of references
 
 
 @pytest.mark.parametrize("name", THIRDS[1])
@@ -173,7 +173,7 @@ def test_autocomplete_does_not_search_secret(both: Callable[..., Pages], name: s
 
 @pytest.mark.parametrize("name", THIRDS[2])
 def test_popup_of_raw_id_does_not_tell_secret(both: Callable[..., Pages], name: str) -> None:
-    """The list that a reference is chosen from cannot hand out another attribute, and cannot compare with one."""
+    """The list in a popup cannot return another attribute, or compare with a secret."""
     pages = both((Safe, {"list_display": ("name", name)}), (Lock, {"raw_id_fields": ("safe",)}))
     shown = pages.get(f"{SAFES}?_popup=1&_to_field=safe_id")
 

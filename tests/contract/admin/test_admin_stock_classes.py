@@ -51,7 +51,7 @@ READ_ONLY = ("text", "pin", "map", "papers", "remark")
 
 
 def test_stock_admin_masks_secrets(pages: Pages, stock: Any) -> None:
-    """A check refuses this registration (E011), and may be silenced."""
+    """The check E011 rejects this registration, but can be silenced."""
     Safe.objects.create(safe_id="s1", name="Front", **VALUES, **INSIDE)
     stock(safe={"model": Safe, "readonly_fields": READ_ONLY, "fields": READ_ONLY})
     page = pages.get("catalog/safe/s1/change/")
@@ -116,7 +116,7 @@ def test_column_of_sql_model_names_hidden_object_by_kind(pages: Pages, stock: An
 
 
 def test_rows_of_sql_parent_are_hidden(pages: Pages, stock: Any, team: Any) -> None:
-    """They are those that the admin of their model returns."""
+    """Only the rows that their model's admin returns are shown."""
     for number in (1, 2, 3):
         team.objects.create(team_id=1, number=number, code="swordfish")
     own = lambda self, request: DynamoModelAdmin.get_queryset(self, request).filter(number__lt=3)  # noqa: E731

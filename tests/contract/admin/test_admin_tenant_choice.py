@@ -1,4 +1,4 @@
-"""Models whose keys are all within a tenant: their list asks for the tenant first, and remembers it."""
+"""If all keys of a model need a tenant, its list asks for the tenant first, and stores the choice."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def test_list_asks_for_tenant(members: Pages) -> None:
 
 
 def test_chosen_tenant_is_listed_by_its_key(members: Pages) -> None:
-    """One partition, and a link to choose another."""
+    """The list reads one partition, and has a link to choose another tenant."""
     page = members.get(f"{LIST}?server__server_id__exact=1")
     assert shown(page, "role") == ["role 1"]
     assert "Choose another: server" in text_of(page)
 
 
 def test_chosen_tenant_is_remembered(members: Pages) -> None:
-    """The next visit leads to the same list; the other parameters are kept."""
+    """The next visit shows the same list, and keeps the other parameters."""
     members.get(f"{LIST}?server__server_id__exact=2")
     assert members.get(LIST, sends=[]).headers["Location"] == f"/admin/{LIST}?server__server_id__exact=2"
     address = members.get(f"{LIST}?q=x").headers["Location"]
@@ -62,13 +62,13 @@ def test_another_tenant_is_chosen(members: Pages) -> None:
 
 
 def test_chooser_keeps_other_filters(members: Pages) -> None:
-    """They are hidden inputs of its form."""
+    """Hidden inputs of its form contain them."""
     page = members.get(f"{LIST}?role__exact=x").content.decode()
     assert re.search(r'<input type="hidden" name="role__exact" value="x">', page)
 
 
 def test_chooser_requires_permission(members: Pages, staff: Any) -> None:
-    """As the list does."""
+    """The list requires the same permission."""
     assert staff("directory.view_company").get(f"{LIST}?_choose=1").status_code in (302, 403, 404)
 
 
@@ -78,7 +78,7 @@ def test_list_of_single_objects_has_no_tenant(registered: Registering) -> None:
 
 
 def test_tenant_of_many_choices_is_typed(members: Pages, registered: Registering) -> None:
-    """More objects than the list's bound are not read into a select."""
+    """A select does not contain more objects than the limit of the list."""
     pages = registered(GameMember, list_max_in_memory=1)
     page = pages.get(LIST).content.decode()
     assert re.search(r'<input type="text" id="id_tenant" name="server__server_id__exact"', page)

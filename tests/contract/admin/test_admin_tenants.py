@@ -25,7 +25,7 @@ from tests.deep import IS_DEEP
 
 pytestmark = pytest.mark.urls("project.urls")
 
-#: The attribute of each model whose beginning says which tenant an object belongs to.
+#: The attribute of each model whose prefix identifies the tenant of an object.
 TENANT = {
     "accounts.group": "name",
     "accounts.user": "username",
@@ -45,9 +45,9 @@ OURS, THEIRS = "alpha", "omega"
 
 
 def stored(name: str) -> dict[str, str]:
-    """A tenant with an object of each model, some in the trash, one that is gone, and log entries of all of them.
+    """Create a tenant with an object of each model, some in the trash, a deleted one, and log entries of all of them.
 
-    Every value has the tenant's name in it, and no key.
+    Every value contains the tenant's name, and keys do not.
     """
     key = name[0]
     staff = get_user_model()._default_manager.create_user(
@@ -121,11 +121,11 @@ def tenants(table: object, monkeypatch: pytest.MonkeyPatch, settings: Any) -> It
         yield
 
 
-#: The models whose lists are asked in one of the ways each; the others have the same code.
+#: Models whose lists are requested in only one way each; the others share the code.
 MODELS = (
     [label.replace(".", "/") for label in TENANT] if IS_DEEP else ["directory/company", "service/user", "chat/member"]
 )
-#: Pages besides those by their names: what is asked of them, by the keys of a tenant.
+#: URLs in addition to the named ones, with the keys of a tenant.
 ASKED = [
     *[f"{model}/{asked}" for model in MODELS for asked in ("?q=a", "?scan=", "?_facets=True", "?q=o&scan=")][
         :: 1 if IS_DEEP else 3
@@ -160,7 +160,7 @@ def named(keys: dict[str, str]) -> list[str]:
 
 
 def asked(keys: dict[str, str]) -> list[str]:
-    """What is asked of some of them."""
+    """Return the query strings of some pages."""
     return [re.sub(r"\{([\w.]+)\}", lambda match: keys[match[1]], path) for path in ASKED]
 
 
@@ -182,7 +182,7 @@ def pages_of(keys: dict[str, str]) -> Pages:
 
 
 def test_pages_have_no_value_of_other_tenant(tenants: None) -> None:
-    """Of every address that the admin has. The test below opens the other ones, too.
+    """The test covers every URL of the admin, including those of the test below.
 
     A normal run opens each form, and a third of the other pages of objects.
     """
@@ -215,11 +215,11 @@ def test_pages_do_not_depend_on_other_tenant(tenants: None, settings: Any) -> No
 
 
 def test_pages_of_other_tenants_objects_are_not_there(tenants: None) -> None:
-    """Whoever guesses their keys is told nothing of them."""
+    """A user who guesses their keys does not learn anything about them."""
     pages = pages_of(stored(OURS))
     keys = stored(THEIRS)
     found = opened(pages, [path for path in named(keys) if re.search(r"/o(~|-|/|%|mega)|/01O|sk=", path)])
-    # An address has its key, which is what was guessed.
+    # A URL contains its key, which the user has guessed.
     texts = {path: text.replace(keys["service.email"], "") for path, (_status, text) in found.items()}
     assert len(texts) > 30
     assert [path for path, text in texts.items() if THEIRS in text] == []

@@ -1,4 +1,4 @@
-"""Every text of ours on the admin's pages can be translated, and is found by ``makemessages``."""
+"""Every string of this app on the admin's pages can be translated, and ``makemessages`` finds it."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from tests.ready import table_ready
 
 COMPANY = "directory/company/"
 ROOT = Path(__file__).resolve().parents[3]
-#: What is stored, asked for or sent, and stands on the pages as it is.
+#: Stored, requested and submitted strings that pages show unchanged.
 DATA = re.compile(
     r"(company|person|user|bundle|receipt)-[\w-]+|A \w+ one|[\w•]*#[\w•#-]*|•••|SESSION\S+|^admin$|^(SOME|ITEM|Other)$"
     r"|^SOME / ITEM$|\d+-a de .*|\bgs\d(pk|sk)?\b|\b(Batch|Describe|Get|Put|Update|Transact|Query|Scan)\w*"
     r"|a@example\.com|^[\d ]*(company|companies|people|person)$|^(Companies|People): \d+$|^pk$"
-    # What the schema of a list declares, and Python's name of an object.
+    # Labels from the schema of a list, and Python's name of an object.
     r"|^(Steps|Marks)$|^Receipt object"
 )
 
 
 class World:
-    """Companies, live and in the trash, with somebody in one; and items that are not as they should be."""
+    """Live and deleted companies, one with a person, and damaged items."""
 
     def __init__(self, pages: Pages) -> None:
         self.pages = pages
@@ -48,22 +48,22 @@ class World:
         table.send(Request("PutItem", {"Item": {"pk": {"S": "SOME"}, "sk": {"S": "ITEM"}, "itemType": {"S": "Other"}}}))
 
     def change(self, **sent: str) -> Any:
-        """The answer to a form of the live company."""
+        """Return the response to a form of the live company."""
         return self.pages.post(f"{COMPANY}{self.live.pk}/change/", {"name": "x", **NO_INLINES, **sent})
 
     def after(self, answer: Any) -> Any:
-        """The page that an answer leads to."""
+        """Return the page that a response redirects to."""
         return self.pages.client.get(answer["Location"])
 
     def stale(self) -> Any:
-        """That of a form whose company was changed meanwhile."""
+        """Return the response to a form of a company that has changed since."""
         address = f"{COMPANY}{self.live.pk}/change/"
         form = form_of_text(self.pages.get(address))
         Company.objects.filter(pk=self.live.pk).update(name="A second one")
         return self.pages.post(address, {**form, "name": "A third one"})
 
     def chosen(self, query: str = "", action: str = "delete_selected") -> Any:
-        """The answer to an action on a company of the list."""
+        """Return the response to an action on a company in the list."""
         one = self.binned if query else self.live
         return self.pages.post(f"{COMPANY}{query}", {"action": action, "_selected_action": [one.pk]})
 
@@ -119,12 +119,12 @@ PANEL = {"ADMIN_PANEL": True}
 
 @pytest.fixture
 def with_panel(settings: Any) -> None:
-    """So it does in a test."""
+    """The test also turns on the panel."""
     settings.DYNAMO_SINGLE_COSTS = PANEL
 
 
 def literals(answer: Any, known: set[str]) -> set[str]:
-    """What of a page is neither translated, nor known, nor data."""
+    """Return the strings of a page that are not translated, known or data."""
     found = {text.strip(" \u203a:|*") for text in untranslated(answer.content.decode())}
     left = {re.sub(r"\s+", " ", DATA.sub("", text)).strip(" \u203a:|*.,;()/=…&-") for text in found - known}
     return {text for text in left - known if re.search("[A-Za-z]{2}", text)}
@@ -132,7 +132,7 @@ def literals(answer: Any, known: set[str]) -> set[str]:
 
 @pytest.fixture(scope="module")
 def opened(engine: Table) -> tuple[dict[str, set[str]], set[str]]:
-    """What no page has translated, page by page, and what all of them asked a translation of: all are opened once."""
+    """Open all pages once; return the untranslated strings of each page, and all requested translations."""
     table = table_ready()
     world = World(superuser(table))
     with pseudo() as language, override_settings(DYNAMO_SINGLE_COSTS=PANEL):
@@ -143,7 +143,7 @@ def opened(engine: Table) -> tuple[dict[str, set[str]], set[str]]:
 
 
 def test_a_page_has_no_text_of_ours_that_is_not_translated(opened: tuple[dict[str, set[str]], set[str]]) -> None:
-    """In a language in which everything that is translated is in brackets."""
+    """The test language puts brackets around every translated string."""
     left, _ = opened
     assert left == {}
 
@@ -151,7 +151,7 @@ def test_a_page_has_no_text_of_ours_that_is_not_translated(opened: tuple[dict[st
 @pytest.mark.usefixtures("with_panel")
 @pytest.mark.parametrize("address", ["add/", "r/change/", "", "?o=2", "?q=T"])
 def test_forms_with_rows_and_large_lists_have_none_either(registered: Registering, address: str) -> None:
-    """What each says in the place of what it cannot show as well."""
+    """This includes the explanations of omitted parts."""
     shown = {"list_display": ("receipt_id", "points"), "search_fields": ("receipt_id",), "list_max_in_memory": 1}
     pages = registered(Receipt, **shown)
     for pk in ("r", "s"):
@@ -173,7 +173,7 @@ def test_every_kind_of_finding_has_words() -> None:
 
 
 def test_findings_are_in_the_language_of_the_page(pages: Pages) -> None:
-    """Their sentences with what is in them, and English for commands."""
+    """Sentences and their parts are translated, and commands print English."""
     world = World(pages)
     table = get_table()
     key = {"pk": {"S": f"COMPANY#{world.live.pk}"}, "sk": {"S": "#METADATA"}}
@@ -189,7 +189,7 @@ def test_findings_are_in_the_language_of_the_page(pages: Pages) -> None:
 def test_makemessages_finds_what_the_pages_translate(
     opened: tuple[dict[str, set[str]], set[str]], tmp_path: Path
 ) -> None:
-    """Each text that a page asks a translation of stands in the code as one."""
+    """Each string that a page translates is a literal in the code."""
     _, asked = opened
     with pseudo():
         assert unlisted(asked - names(), [ROOT / "dynamo_single", ROOT / "accounts"], tmp_path) == set()

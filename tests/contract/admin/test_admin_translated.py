@@ -1,4 +1,4 @@
-"""Whether what the admin's pages say can be translated: read in a language whose every text has a mark around it."""
+"""The strings of the admin's pages can be translated: the test language puts a mark around each string."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from project.directory.models import Company, Office, Person
 from tests.contract.conftest import Pages
 
 TEMPLATES = Path(dynamo_single.__file__).parent / "templates"
-#: What a template may say in no language: names, signs and addresses.
+#: Words that need no translation in templates: names, symbols and URLs.
 PLAIN = {"DynamoDB"}
-#: Two words of a text that no mark is around.
+#: Two words without a mark around them.
 SENTENCE = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}")
 
 
 class Texts(HTMLParser):
-    """What people read of a page, or of a template: its text, and what buttons, fields and pictures are called."""
+    """The visible text of a page or template, and the labels of buttons, fields and images."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class Texts(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
-        """Take what an element is called."""
+        """Collect the labels of an element."""
         self._within = tag
         given = dict(attrs)
         named = [given.get(name) for name in ("alt", "title", "aria-label", "placeholder")]
@@ -49,13 +49,13 @@ class Texts(HTMLParser):
         self._within = ""
 
     def handle_data(self, data: str) -> None:
-        """Take what stands in an element, but scripts, and what a program or a table says."""
+        """Collect the text of an element, except in scripts, and output of programs and tables."""
         if self._within not in {"script", "style", "pre", "code", "text", "tspan"} and data.strip():
             self.found.append(data.strip())
 
 
 def unmarked(text: str) -> str:
-    """What is left of a text without what is marked, which may be within what is marked."""
+    """Return the unmarked rest of a text; marks can be nested."""
     while (rest := re.sub(r"⟦[^⟦⟧]*⟧", "", text)) != text:
         text = rest
     return text
@@ -82,7 +82,7 @@ def paths(pages: Pages) -> list[str]:
     Office.objects.create(company=acme, office_id="ghent", city="Ghent")
     Company.objects.create(company_id="old", name="Old")
     pages.post("directory/company/old/delete/", {"post": "yes"})
-    # Its message, and the log's entry, are in the language of whoever did it.
+    # The message and the log entry have the language of the acting user.
     pages.get("")
     LogEntry.objects.all().delete()
     job = AdminJob.objects.create(
@@ -110,7 +110,7 @@ def paths(pages: Pages) -> list[str]:
 
 
 def declared() -> Iterator[str]:
-    """What models and their fields are called, which is the project's to translate."""
+    """Return the names of models and fields, which the project translates."""
     for app in apps.get_app_configs():
         yield str(app.verbose_name)
     for model in apps.get_models(include_auto_created=True):
@@ -123,7 +123,7 @@ def declared() -> Iterator[str]:
 def test_every_sentence_of_a_page_can_be_translated(
     pages: Pages, paths: list[str], settings: Any, request: pytest.FixtureRequest
 ) -> None:
-    """With what it cost at its foot; but names that the project gives, and what data are."""
+    """This includes the costs in the footer, but not the project's names or data."""
     names = {name.casefold() for name in declared()}
     settings.DYNAMO_SINGLE_COSTS = {"ADMIN_PANEL": True, "SHOW_KEYS": False}
     request.getfixturevalue("marking")
@@ -135,7 +135,7 @@ def test_every_sentence_of_a_page_can_be_translated(
 
 
 def test_labels_of_our_own_attributes_can_be_translated(pages: Pages, paths: list[str], marking: None) -> None:
-    """Those of times, and of the trash."""
+    """This includes the labels of times and of the trash."""
     page = pages.get("directory/company/old/change/").content.decode()
     assert [label for label in ("Created", "Updated", "Deleted") if f"<label>{label}" in page] == []
 

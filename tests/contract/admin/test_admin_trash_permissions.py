@@ -1,4 +1,4 @@
-"""Who may do what in the admin's trash: restoring and deleting for good have permissions of their own."""
+"""The admin's trash has separate permissions for restoring and for permanent deletion."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def offered(pages: Pages, company: Company) -> set[str]:
     ],
 )
 def test_the_pages_offer_what_is_allowed(staff: Staff, permissions: list[str], expected: set[str]) -> None:
-    """Neither a button nor an action is shown to whom it would be refused."""
+    """The pages show a button or an action only to permitted users."""
     company = in_trash()
     assert offered(staff(*(f"directory.{name}_company" for name in permissions)), company) == expected
 
 
 def test_a_superuser_is_offered_everything(pages: Pages) -> None:
-    """As everywhere."""
+    """Superusers see all buttons and actions."""
     assert offered(pages, in_trash()) == {"restore", "restore_selected", "delete", "delete_selected"}
 
 
 @pytest.mark.parametrize("permission", ["restore", "hard_delete", "other"])
 def test_the_views_refuse_what_is_not_allowed(staff: Staff, permission: str) -> None:
-    """Who sends a form that no page shows gets 403, and nothing happens."""
+    """The submission of a hidden form returns status 403 and does not do anything."""
     company = in_trash()
     others = {"add", "change", "delete", "view"}
     pages = staff(*(f"directory.{name}_company" for name in {*others, permission} - {"other"}))
@@ -69,7 +69,7 @@ def test_the_views_refuse_what_is_not_allowed(staff: Staff, permission: str) -> 
 
 @pytest.mark.parametrize("action", ["restore_selected", "delete_selected"])
 def test_an_action_that_is_not_allowed_does_nothing(staff: Staff, action: str) -> None:
-    """The list's actions are checked when they are sent, in the trash and outside."""
+    """The server checks submitted actions, in the trash and outside."""
     company = in_trash()
     pages = staff(*(f"directory.{name}_company" for name in ("add", "change", "delete", "view")))
     data = {"action": action, "_selected_action": company.pk, "post": "yes", "index": "0", "select_across": "0"}
@@ -94,7 +94,7 @@ def test_an_allowed_action_works_without_the_permission_to_delete(
 
 
 def test_moving_to_the_trash_takes_the_permission_to_delete_only(staff: Staff) -> None:
-    """What can be restored is deleted as in Django."""
+    """Moving an object to the trash requires Django's delete permission."""
     company = Company.objects.create(name="Acme")
     pages = staff("directory.view_company", "directory.delete_company")
     assert pages.post(f"{COMPANY}{company.pk}/delete/", {"post": "yes"}).status_code == 302
@@ -102,7 +102,7 @@ def test_moving_to_the_trash_takes_the_permission_to_delete_only(staff: Staff) -
 
 
 def test_the_page_of_an_object_in_the_trash_says_who_deleted_it_and_what_comes_back(pages: Pages) -> None:
-    """Its children that went along, and not those that were deleted before."""
+    """The page lists children that were deleted with the object, but no earlier ones."""
     company = Company.objects.create(company_id="acme", name="Acme")
     for name in ("Anna", "Bert"):
         Person.objects.create(company=company, person_id=name.lower(), name=name)
@@ -115,7 +115,7 @@ def test_the_page_of_an_object_in_the_trash_says_who_deleted_it_and_what_comes_b
 
 
 def test_hidden_children_are_left_out(staff: Any) -> None:
-    """Of what comes back."""
+    """The page does not show them as restorable."""
     company = Company.objects.create(company_id="acme", name="Acme")
     Person.objects.create(company=company, person_id="anna", name="Anna")
     company.delete()
@@ -125,7 +125,7 @@ def test_hidden_children_are_left_out(staff: Any) -> None:
 
 
 def test_the_page_of_a_live_object_has_nothing_of_a_deletion(pages: Pages) -> None:
-    """Only what is in the trash shows when, with what and until when."""
+    """Only objects in the trash show the deletion and its time limit."""
     Company.objects.create(company_id="acme", name="Acme")
     shown = text_of(pages.get("directory/company/acme/change/"))
     assert "Name" in shown

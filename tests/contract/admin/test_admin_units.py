@@ -1,4 +1,4 @@
-"""What the admin's own pages send and cost, in capacity units, on one set of objects."""
+"""The requests and capacity units of the admin's own pages, for one set of objects."""
 
 from __future__ import annotations
 

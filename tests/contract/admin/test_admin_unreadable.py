@@ -1,4 +1,4 @@
-"""What the admin answers where an item cannot be read: that it is there, and no value of the request is to blame."""
+"""The admin's page for an unreadable item says that the item exists, and does not blame the request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from project.directory.models import Company, Person
 from tests.contract.conftest import NO_INLINES, Pages, text_of
 
 SAID = "Stored data cannot be read"
-#: A text where a date is expected, a number where a text is, and an item of another type under the key.
+#: A string instead of a date, a number instead of a string, and an item of another type under the key.
 BROKEN = [("founded", {"S": "nonsense"}), ("name", {"N": "1"}), ("itemType", {"S": "Other"})]
 
 
@@ -42,7 +42,7 @@ def acme(pages: Pages) -> Company:
 def test_an_item_that_cannot_be_read_is_a_page_of_its_own(
     pages: Pages, acme: Company, name: str, value: Any, page: str
 ) -> None:
-    """The object exists; only developers are told what is wrong with it."""
+    """The object exists, and only developers see the problem."""
     corrupt(name, value)
     answer = pages.get(f"directory/company/{page}")
     assert (answer.status_code, SAID in text_of(answer)) == (500, True)
@@ -70,6 +70,6 @@ def test_a_child_that_cannot_be_read_is_one_too(pages: Pages, acme: Company, met
 
 
 def test_an_object_that_is_not_there_is_still_not_there(pages: Pages, acme: Company) -> None:
-    """Nor is one by a key that none can have."""
+    """Impossible keys also lead to this page."""
     for pk in ("nobody", "_00"):
         assert pages.get(f"directory/company/{pk}/change/").headers["Location"] == "/admin/"

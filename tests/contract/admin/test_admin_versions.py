@@ -1,4 +1,4 @@
-"""``check_version``: the second of two tabs of the admin is refused."""
+"""``check_version``: the admin rejects the second of two tabs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def ledger(catalog: Pages) -> Pages:
 
 
 def test_the_second_of_two_tabs_is_refused(ledger: Pages) -> None:
-    """The form comes back with what was typed; opened again it can be saved."""
+    """The form keeps the input, and can be saved after it is opened again."""
     (seen,) = SEEN.findall(ledger.get(CHANGE).content.decode())
     first, second = ({"title": title, "loans": "0", "read_version": seen} for title in ("first", "second"))
     assert ledger.post(CHANGE, first).status_code == 302

@@ -1,4 +1,4 @@
-"""Models that no key lists: after a save or a deletion one is led to where one can go on."""
+"""If no key lists a model, a save or a deletion redirects to a useful page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIST = "/admin/catalog/gamemember/"
 
 @pytest.fixture
 def served(registered: Registering) -> Pages:
-    """The admin of members, which a server or a player lists, and nothing all of them."""
+    """Return an admin of members, which only a server or a player can list."""
     GameServer.objects.create(server_id="1", name="Gaming")
     GamePlayer.objects.create(player_id="2", username="Ada")
     return registered(GameMember, fields=("server", "player", "role"))
@@ -39,7 +39,7 @@ def test_who_has_added_an_object_is_on_its_page(served: Pages) -> None:
 
 
 def test_who_has_saved_an_object_is_on_its_page(served: Pages, member: str) -> None:
-    """With the message of success; nothing is sent to find that out."""
+    """The page shows the success message, without further requests."""
     sent = {**form_of(served.get(f"{member}/change/")), "role": "owner"}
     answer = served.post(f"{member}/change/", sent, sends=["GetItem", "TransactWriteItems"])
     assert answer.url == f"/admin/{member}/change/"
@@ -54,7 +54,7 @@ def test_who_has_deleted_an_object_is_on_the_page_of_its_app(served: Pages, memb
 
 
 def test_what_went_to_the_trash_is_shown_there(registered: Registering) -> None:
-    """No list has it, and there it can be restored; once it is deleted for good, the page is the app's."""
+    """The object's own page offers the restoration; a permanent deletion leads to the app's page."""
     Product.objects.create(product_id="p")
     pages = registered(Product)
     shown = pages.client.post("/admin/catalog/product/p/delete/", {"post": "yes"}, follow=True)
@@ -73,14 +73,14 @@ def test_a_list_by_a_filter_is_led_back_to(served: Pages, member: str) -> None:
 
 
 def test_a_popup_is_answered_as_ever(served: Pages, member: str) -> None:
-    """It closes itself."""
+    """The popup closes itself."""
     page = served.post(f"{member}/delete/", {"post": "yes", "_popup": "1"})
     assert page.status_code == 200
 
 
 @pytest.mark.parametrize("options", [{}, {"ordering": ("founded",)}])
 def test_a_model_with_a_list_leads_to_it(registered: Registering, options: dict[str, Any]) -> None:
-    """In whatever order."""
+    """The order of the list does not matter."""
     Company.objects.create(company_id="acme", name="Acme")
     pages = registered(Company, fields=("name",), **options)
     sent = form_of(pages.get("directory/company/acme/change/"))

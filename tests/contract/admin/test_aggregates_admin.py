@@ -17,7 +17,7 @@ from tests.contract.conftest import text_of
 
 
 class BoundedAdmin(DynamoModelAdmin):
-    """A list of few rows, said so."""
+    """A list of few rows, declared as such."""
 
     list_display = ("name", "public", "created_at")
     list_filter = ("public",)
@@ -56,7 +56,7 @@ def test_facets_and_dates_are_counted_where_that_is_allowed() -> None:
 
 @pytest.mark.usefixtures("companies")
 def test_every_column_sorts_where_that_is_allowed() -> None:
-    """A column that no key serves is sorted in memory."""
+    """The page sorts a column that no key supports in memory."""
     response = page("?o=-2", ["Query"] * 2)
     assert [row.name for row in response.context_data["cl"].result_list] == ["Acme", "Beta"]
     response = page("?o=2", ["Query"] * 2)
@@ -65,7 +65,7 @@ def test_every_column_sorts_where_that_is_allowed() -> None:
 
 @pytest.mark.usefixtures("companies")
 def test_more_rows_than_allowed_are_no_list() -> None:
-    """The page says that too many match, and shows no part of them."""
+    """The page says that too many rows match, and does not show some of them."""
     for number in range(10):
         Company.objects.create(name=f"Company {number}")
     request = RequestFactory().get("/admin/directory/company/?o=2")
