@@ -1,4 +1,4 @@
-"""``aggregate()``: its results, the requests it sends, and what it refuses."""
+"""``aggregate()``: results, requests and errors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def day(number: int) -> datetime:
 
 @pytest.fixture
 def orders(table: Any) -> None:
-    """Five orders of two customers; two have no total, one no moment."""
+    """Return five orders of two customers; two have no total, and one has no datetime."""
     for customer, number, status, total, placed in [
         ("a", 1, "open", "10.10", 5),
         ("a", 2, "paid", None, 4),
@@ -135,13 +135,13 @@ DIRECT: list[tuple[str, Callable[[], Any], Any, list[str]]] = [
 
 @pytest.mark.parametrize(("call", "expected", "requests"), [row[1:] for row in DIRECT], ids=[row[0] for row in DIRECT])
 def test_what_keys_answer_needs_no_permission(call: Callable[[], Any], expected: Any, requests: list[str]) -> None:
-    """Counts and the ends of keys are asked of DynamoDB itself; listed objects are as many as were listed."""
+    """DynamoDB itself counts, and returns the ends of keys; a key list has a known length."""
     with assert_requests(requests):
         assert call() == expected
 
 
 def test_the_end_of_a_key_is_one_item(sent: list[SentRequest]) -> None:
-    """The least value is read with ``Limit`` 1, and a count returns no item."""
+    """One read with ``Limit`` 1 finds the minimum, and a count does not return items."""
     of_a().aggregate(Min("number"))
     of_a().aggregate(n=Count("*"))
     assert [(request.params.get("Limit"), request.params.get("Select")) for request in sent] == [
@@ -199,7 +199,7 @@ def test_only_what_is_measured_is_read(sent: list[SentRequest]) -> None:
 
 
 def test_without_permission_it_is_refused_with_both_ways_out() -> None:
-    """The message names the measures, a slice and ``allow_in_memory()``; nothing is sent."""
+    """The message names the measures, a slice and ``allow_in_memory()``, and no request is sent."""
     with assert_requests([]), pytest.raises(NotSupported) as raised:
         of_a().aggregate(t=Sum("total", filter=Q(status="open")), n=Count("status", distinct=True))
     assert str(raised.value) == (
@@ -214,7 +214,7 @@ def test_without_permission_it_is_refused_with_both_ways_out() -> None:
 
 
 def test_a_question_that_no_key_answers_is_refused_as_such() -> None:
-    """What cannot be read cannot be aggregated either, whatever is allowed; a scan can."""
+    """Only a scan can aggregate objects that no key lists, whatever else is allowed."""
     with assert_requests([]), pytest.raises(NoAccessPattern):
         Order.objects.filter(status="open").allow_in_memory().aggregate(Sum("total"))
     with assert_requests(["Scan"]):
@@ -223,7 +223,7 @@ def test_a_question_that_no_key_answers_is_refused_as_such() -> None:
 
 
 def test_one_match_too_many_is_an_error() -> None:
-    """There is no result of a part of the matches; the limit holds for a slice too if both are given."""
+    """An error is raised instead of a partial result; the limit also applies to a slice."""
     assert of_a().allow_in_memory(3).aggregate(Sum("number")) == {"number__sum": 6}
     for too_many in (of_a().allow_in_memory(2), of_a().allow_in_memory(2)[:3]):
         with pytest.raises(TooManyMatches, match="more than 2 objects match"):
@@ -231,7 +231,7 @@ def test_one_match_too_many_is_an_error() -> None:
 
 
 def test_a_slice_is_one_of_the_order_asked_for() -> None:
-    """The first objects are those of the key's order, or of one in memory."""
+    """The slice has the order of the key, or of the sort in memory."""
     assert of_a().order_by("-number")[:2].aggregate(t=Sum("number")) == {"t": 5}
     assert of_a()[1:3].aggregate(t=Sum("number")) == {"t": 5}
     assert of_a().allow_in_memory().order_by("total")[:2].aggregate(t=Sum("number")) == {"t": 5}
@@ -240,7 +240,7 @@ def test_a_slice_is_one_of_the_order_asked_for() -> None:
 
 
 def test_what_is_hidden_counts_for_nothing() -> None:
-    """Deleted and expired items are in no aggregate, unless they are asked for."""
+    """Aggregates omit deleted and expired items, unless the queryset includes them."""
     for slot, state in [(1, ""), (2, "deleted"), (4, "expired")]:
         expires_at = timezone.now() - timedelta(days=1) if state == "expired" else None
         entry = Entry.objects.create(shelf="s", slot=slot, score=Decimal(slot), expires_at=expires_at)
@@ -274,7 +274,7 @@ def test_a_default_that_stands_for_a_missing_value_is_counted(table: Table) -> N
 
 @typed
 def test_an_item_of_another_model_is_an_error(table: Table) -> None:
-    """What somebody else wrote into the model's keys is not added up."""
+    """Aggregates do not include another program's items in the model's keys."""
     table.send(
         Request("PutItem", {"Item": {"pk": {"S": "CUSTOMER#a"}, "sk": {"S": "ORDER#x"}, "itemType": {"S": "x"}}})
     )
@@ -325,7 +325,7 @@ def test_numbers_are_exact() -> None:
     ],
 )
 def test_what_cannot_be_computed_is_refused_by_name(asked: dict[str, Any], error: Any, said: str) -> None:
-    """Each refusal says what was asked; nothing is read, whatever is allowed."""
+    """Each error names the unsupported part, and nothing is read, whatever is allowed."""
     with assert_requests([]), pytest.raises(error, match=said):
         of_a().allow_in_memory().aggregate(**asked)
 
@@ -359,7 +359,7 @@ def test_positional_ones_need_a_name_of_their_own() -> None:
 
 
 def test_shapes_of_results_do_not_change_aggregates() -> None:
-    """Dates alone are refused."""
+    """Only dates raise an error."""
     with assert_requests([]), pytest.raises(NotSupported, match="with expressions in memory"):
         of_a().allow_in_memory().dates("placed_at", "day").aggregate(n=Count("pk"), m=Count("status"))
     for same in (of_a().values("status"), of_a().only("status"), of_a().annotate(n=Sum("total")), of_a().distinct()):

@@ -1,7 +1,7 @@
 """Django's own aggregates, groups, orders and dates over SQLite, and ours over the same data, give the same.
 
-``DIFFERENTIAL_EXAMPLES`` sets how many tables of data are made (10 in a normal run, 25 in a deep one); each answers
-several questions.
+``DIFFERENTIAL_EXAMPLES`` sets the number of data sets (10 in a normal run, 25 in a deep one), with several queries
+each.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ ORDERS = st.lists(NAMES, min_size=1, max_size=3, unique=True).flatmap(
 
 @pytest.fixture(scope="module")
 def rows(django_db_blocker: Any) -> Iterator[Any]:
-    """The same model in an SQLite database in memory."""
+    """Create the same model in an in-memory SQLite database."""
     connections.settings[ALIAS] = {
         **connections.settings["default"],
         "ENGINE": "django.db.backends.sqlite3",
@@ -130,7 +130,7 @@ def fill(rows: Any, data: list[dict[str, Any]]) -> tuple[Any, Any]:
 
 
 def same(ours: Any, theirs: Any) -> bool:
-    """Whether two results are equal, and of one type; SQLite works with floats where we are exact."""
+    """Return whether two results have equal values and types; SQLite uses floats for exact numbers."""
     if ours is None or theirs is None or isinstance(theirs, str | bool | date):
         return type(ours) is type(theirs) and bool(ours == theirs)
     if isinstance(theirs, Decimal) != isinstance(ours, Decimal) or isinstance(ours, bool):
@@ -139,7 +139,7 @@ def same(ours: Any, theirs: Any) -> bool:
 
 
 def same_rows(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> bool:
-    """Whether two lists of rows are the same, in the same order."""
+    """Return whether two lists contain the same rows in the same order."""
     if [list(row) for row in ours] != [list(row) for row in theirs]:
         return False
     pairs = ((our[name], row[name]) for our, row in zip(ours, theirs, strict=True) for name in row)
@@ -176,7 +176,7 @@ def test_aggregates_are_djangos(rows: Any, data: list[dict[str, Any]], asked: li
 )
 @QUICKLY
 def test_groups_are_djangos(rows: Any, data: list[dict[str, Any]], asked: list[Any]) -> None:
-    """Groups by any attributes have the measures that they have over SQL, ordered by a measure and what they have."""
+    """Groups by any attributes have the same measures and order as in SQL."""
     ours, theirs = fill(rows, data)
     for names, measures, backwards in asked:
         order = (*(f"-{name}" if backwards else name for name in names),)
@@ -193,7 +193,7 @@ def test_groups_are_djangos(rows: Any, data: list[dict[str, Any]], asked: list[A
 @given(data=ROWS, orders=st.lists(ORDERS, min_size=1, max_size=8))
 @QUICKLY
 def test_orders_are_djangos(rows: Any, data: list[dict[str, Any]], orders: list[Any]) -> None:
-    """Any order of any attributes is the one of SQL, with missing values where SQLite or the caller puts them."""
+    """Any order is the same as in SQL, including the position of missing values."""
     ours, theirs = fill(rows, data)
     for order in orders:
         found, expected = (each.order_by(*order, "sample_id") for each in (ours, theirs))
@@ -207,7 +207,7 @@ def test_orders_are_djangos(rows: Any, data: list[dict[str, Any]], orders: list[
 @given(data=ROWS, zone=ZONES, order=st.sampled_from(["ASC", "DESC"]))
 @QUICKLY
 def test_dates_are_djangos(rows: Any, data: list[dict[str, Any]], zone: str, order: str) -> None:
-    """The periods of days and moments are the ones of SQL, in whatever time zone."""
+    """Periods of dates and datetimes are the same as in SQL, in any time zone."""
     ours, theirs = fill(rows, data)
     with timezone.override(zoneinfo.ZoneInfo(zone)):
         for kind in ("year", "month", "week", "day"):

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("orders")
 
 @pytest.fixture
 def orders(table: Any) -> None:
-    """Five orders of two customers; two have no total, one no moment."""
+    """Return five orders of two customers; two have no total, and one has no datetime."""
     for customer, number, status, total, placed in [
         ("a", 1, "open", "10", datetime(2024, 3, 5, 12, tzinfo=UTC)),
         ("a", 2, "paid", None, datetime(2024, 3, 4, 13, 30, 15, 250000, tzinfo=UTC)),
@@ -55,7 +55,7 @@ def of_both(limit: int = 100) -> Any:
 
 
 def by_status() -> Any:
-    """One row for each status, with a count and a sum."""
+    """Each status has one row with a count and a sum."""
     return of_both().values("status").annotate(n=Count("pk"), t=Sum("total"))
 
 
@@ -137,13 +137,13 @@ GROUPS: list[tuple[str, Callable[[], Any], Any]] = [
 
 @pytest.mark.parametrize(("call", "expected"), [row[1:] for row in GROUPS], ids=[row[0] for row in GROUPS])
 def test_groups(call: Callable[[], Any], expected: Any) -> None:
-    """Groups are made of one reading of every match: one Query for each partition."""
+    """One Query per partition reads every match, and the app groups them."""
     with assert_requests(["Query"] * (4 if expected == (True, False) else 2)):
         assert call() == expected
 
 
 def test_groups_by_a_reference_and_by_documents(companies: None) -> None:
-    """A reference is grouped by the other object's ``pk``, and documents and sets by what they hold."""
+    """A reference is grouped by the other object's ``pk``, and documents and sets by their contents."""
     people = Person.objects.allow_in_memory().values("company").annotate(n=Count("pk")).order_by("-company")
     assert list(people) == [{"company": "c3", "n": 1}, {"company": "c1", "n": 2}]
     for number, words in enumerate([{"b", "a"}, {"a", "b"}, None]):
@@ -159,7 +159,7 @@ def test_groups_by_a_reference_and_by_documents(companies: None) -> None:
 
 
 def test_groups_need_permission() -> None:
-    """A slice of groups bounds no reading; listed objects are as many as were listed."""
+    """A slice of groups does not limit the read; a key list has a known length."""
     grouped = Order.objects.filter(customer="a").values("status")
     for rows in (grouped.annotate(n=Count("pk")), grouped.annotate(n=Count("pk"))[:1], grouped.distinct()):
         with assert_requests([]), pytest.raises(NotSupported) as raised:
@@ -180,7 +180,7 @@ def test_the_limit_is_one_of_matches() -> None:
 
 
 def test_rows_that_are_distinct_anyway_are_read_as_ever() -> None:
-    """With the primary key among the values no row comes twice, and nothing needs permission."""
+    """Rows with the primary key are always distinct, and do not need permission."""
     with assert_requests(["Query"]) as sent:
         rows = Order.objects.filter(customer="a").values_list("number", "customer").distinct()[:2]
         assert list(rows) == [(1, "a"), (2, "a")]
@@ -190,7 +190,7 @@ def test_rows_that_are_distinct_anyway_are_read_as_ever() -> None:
 
 
 def test_only_what_is_grouped_is_read(sent: list[SentRequest]) -> None:
-    """The projection has what the groups and their measures look at."""
+    """The projection contains the attributes of the groups and measures."""
     list(Order.objects.filter(customer="a").allow_in_memory().values("status").annotate(t=Sum("total")))
     read = set(sent[0].params["ExpressionAttributeNames"].values())
     assert {"status", "total"} <= read
@@ -228,7 +228,7 @@ def test_what_groups_refuse() -> None:
 
 
 def test_explain_says_what_is_computed() -> None:
-    """The plan is that of the matches, and its order line says what is made of them."""
+    """The plan shows the matches, and its order line shows the groups."""
     with assert_requests([]):
         groups = by_status().order_by("-n").explain()
         distinct = of_both(9).values("status").distinct().explain()
@@ -335,7 +335,7 @@ def test_annotated_objects(call: Callable[[], Any], expected: Any, requests: lis
 
 
 def test_children_are_counted_by_one_query_for_each_object(companies: None) -> None:
-    """``Count`` of ``Children`` is Select=COUNT for each object of a slice, a list of keys, or what is allowed."""
+    """``Count`` of ``Children`` takes one counting Query for each object of a slice, a key list or an allowed read."""
     counted = Company.objects.annotate(n=Count("people"))
     with assert_requests(["Query"] * 4) as sent:
         assert [(each.pk, each.n) for each in counted[:10]] == [("c1", 2), ("c2", 0), ("c3", 1)]
@@ -359,7 +359,7 @@ def test_children_are_counted_by_one_query_for_each_object(companies: None) -> N
 
 
 def test_children_are_not_counted_without_a_bound(companies: None) -> None:
-    """The refusal says what it would cost; one match too many is reported before any count is sent."""
+    """The error contains the cost, and too many matches raise it before any count is sent."""
     counted = Company.objects.annotate(n=Count("people"))
     with assert_requests([]), pytest.raises(NotSupported, match="by one Query for each object"):
         list(counted)
@@ -381,7 +381,7 @@ def test_children_are_not_counted_without_a_bound(companies: None) -> None:
     ],
 )
 def test_what_objects_cannot_be_annotated_with(asked: dict[str, Any], said: str) -> None:
-    """Anything but the five aggregates, and of children anything but their number, is refused at once."""
+    """Other functions than the five aggregates, and other values of children than their number, raise an error."""
     with assert_requests([]), pytest.raises(NotSupported, match=said):
         Company.objects.annotate(**asked)
 
@@ -403,7 +403,7 @@ def test_what_annotated_objects_refuse(companies: None) -> None:
 
 
 def test_annotated_objects_can_be_written(companies: None) -> None:
-    """What was computed is no attribute: it is not stored, and in the way of no write."""
+    """An annotation is not an attribute: it is not stored, and does not prevent a write."""
     company = Company.objects.annotate(n=Count("people")).get(pk="c1")
     company.stock = "ACM"
     company.save()
@@ -475,7 +475,7 @@ def test_dates(call: Callable[[], Any], expected: Any) -> None:
 
 
 def test_dates_are_by_the_clocks_of_a_time_zone() -> None:
-    """The day and the year of a moment are those of the current time zone, or of the one given."""
+    """The current time zone, or the given one, determines the day and the year of a datetime."""
     rome = zoneinfo.ZoneInfo("Europe/Rome")
     with timezone.override(rome):
         assert list(of_both().dates("placed_at", "year")) == [date(2024, 1, 1)]
@@ -484,7 +484,7 @@ def test_dates_are_by_the_clocks_of_a_time_zone() -> None:
 
 
 def test_dates_use_the_index_of_their_attribute() -> None:
-    """What has no value is left out, so that an index that lacks it answers."""
+    """Objects without a value are excluded, so an index without them supports the query."""
     with assert_requests(["Query"]) as sent:
         assert len(Order.objects.allow_in_memory().dates("placed_at", "day")) == 3
     assert sent[0].params["IndexName"] == "gs1"
@@ -511,13 +511,13 @@ def test_dates_use_the_index_of_their_attribute() -> None:
     ],
 )
 def test_what_dates_refuse(call: Callable[[Any], Any], error: type[Exception], said: str) -> None:
-    """Wrong kinds, names and attributes, a slice before, and what cannot be made of dates."""
+    """Wrong types, names and attributes, earlier slices, and unsupported combinations raise an error."""
     with assert_requests([]), pytest.raises(error, match=said):
         call(of_both())
 
 
 def test_archive_views_work_where_that_is_allowed() -> None:
-    """Django's archive views ask for the periods of a bounded queryset."""
+    """Django's archive views request the periods of a limited queryset."""
     view = ArchiveIndexView.as_view(
         queryset=Order.objects.filter(placed_at__isnull=False).allow_in_memory(10),
         date_field="placed_at",
@@ -531,13 +531,13 @@ def test_archive_views_work_where_that_is_allowed() -> None:
 
 
 def test_a_day_has_no_time() -> None:
-    """``datetimes()`` of a date attribute is refused, as Django does."""
+    """As in Django, ``datetimes()`` of a date attribute raises an error."""
     with pytest.raises(InvalidValue, match="founded is a DateAttribute; this takes a TimestampAttribute"):
         Company.objects.allow_in_memory().datetimes("founded", "hour")
 
 
 def test_results_that_were_read_are_kept() -> None:
-    """An evaluated queryset counts and tells without reading again."""
+    """An evaluated queryset counts and checks without another read."""
     rows = by_status()
     assert len(rows) == 3
     with assert_requests([]):
@@ -559,7 +559,7 @@ def test_asynchronous_iteration_does_not_block_the_loop(companies: None) -> None
 
 
 def test_min_and_max_of_each_group() -> None:
-    """Text, moments and numbers have their least and greatest values in each group."""
+    """Strings, datetimes and numbers have a minimum and a maximum in each group."""
     found = of_both().values("customer").annotate(Min("status"), Max("placed_at"), low=Min("total"))
     assert list(found)[1] == {
         "customer": "b",

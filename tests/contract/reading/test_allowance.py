@@ -1,4 +1,4 @@
-"""What a filter leaves out of a whole model's partition: a warning, and past a limit an error, however it is read."""
+"""A filter over a whole model's partition logs a warning, and past the limit it raises an error, for every read."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def limits(**values: Any) -> Any:
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
-    """What was warned of."""
+    """Return the warnings."""
     return [record for record in caplog.records if record.name == LOGGER]
 
 
 @contextmanager
 def small_pages(table: Table, size: int) -> Iterator[list[str]]:
-    """Within the block a page of DynamoDB holds at most ``size`` items; gives the operations that asked for pages."""
+    """Limit pages of DynamoDB to ``size`` items within the block; yield the operations that requested pages."""
     inside: list[None] = []
     asked: list[str] = []
 
@@ -62,11 +62,11 @@ def small_pages(table: Table, size: int) -> Iterator[list[str]]:
 
 
 def public() -> Any:
-    """A filter that no key answers."""
+    """Filter by an attribute without a key."""
     return Company.objects.filter(public=True)
 
 
-#: Every way to read, each of which passes over nine items for the one that matches.
+#: Every kind of read, each of which discards nine items for one match.
 WAYS: dict[str, Any] = {
     "list": lambda: list(public()),
     "iterator": lambda: list(public().iterator()),
@@ -106,15 +106,15 @@ def test_every_way_to_read_warns_once(way: str, table: Table, caplog: pytest.Log
 
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_to_read_ends_past_the_limit(way: str, table: Table) -> None:
-    """Past ``MAX_READS`` it is an error, and no further page is asked for."""
+    """Past ``MAX_READS``, the read raises an error instead of requesting another page."""
     with limits(MAX_READS=5), small_pages(table, 2) as pages, pytest.raises(TooManyReads):
         list(WAYS[way]()) if way == "computed" else WAYS[way]()
-    # What looks for one match begins with a page of one item.
+    # A search for one match starts with a page of one item.
     assert len(pages) == (4 if way in {"first", "exists", "afirst"} else 3)
 
 
 def test_the_error_names_the_ways_out(table: Table) -> None:
-    """It says what was asked of which model, and how to allow more."""
+    """The error names the query and the model, and the ways to allow more."""
     with limits(MAX_READS=5), pytest.raises(TooManyReads) as raised:
         list(public())
     assert raised.value.limit == 5
@@ -154,21 +154,21 @@ def test_keys_stay_out_of_the_log_where_the_settings_say_so(caplog: pytest.LogCa
 
 @pytest.mark.parametrize("number", [9, 10])
 def test_as_many_as_allowed_is_no_matter(number: int, caplog: pytest.LogCaptureFixture) -> None:
-    """Nine items are read for nothing: neither limit is passed."""
+    """Nine discarded items do not exceed either limit."""
     with limits(WARN_READS=number, MAX_READS=number):
         assert len(list(public())) == 1
     assert not warnings(caplog)
 
 
 def test_both_settings_can_be_off(caplog: pytest.LogCaptureFixture) -> None:
-    """``None`` says nothing and refuses nothing, which is the default of the error."""
+    """``None``, the default of the limit, neither warns nor raises an error."""
     with limits(WARN_READS=None):
         list(public())
     assert not warnings(caplog)
 
 
 def test_what_is_wanted_is_not_counted(caplog: pytest.LogCaptureFixture) -> None:
-    """Objects that are given were not read for nothing."""
+    """Returned objects do not count as discarded."""
     with limits(WARN_READS=1, MAX_READS=1):
         assert len(list(Company.objects.all())) == 10
         assert Company.objects.count() == 10
@@ -177,14 +177,14 @@ def test_what_is_wanted_is_not_counted(caplog: pytest.LogCaptureFixture) -> None
 
 
 def test_one_queryset_may_read_more(caplog: pytest.LogCaptureFixture) -> None:
-    """``allow_reads()`` stands in the place of the setting, and what is allowed is not warned of."""
+    """``allow_reads()`` replaces the setting, and allowed reads do not log a warning."""
     with limits(WARN_READS=1, MAX_READS=5):
         assert len(public().allow_reads(9)) == 1
     assert not warnings(caplog)
 
 
 def test_one_queryset_may_be_allowed_less() -> None:
-    """It bounds the queryset also where the setting does not."""
+    """The limit applies to the queryset even if the setting has none."""
     with pytest.raises(TooManyReads, match=r"allow_reads\(\) allowed 8"):
         list(Company.objects.allow_reads(8).filter(public=True))
 
@@ -204,14 +204,14 @@ def test_a_wrong_setting_is_told_by_its_name(name: str) -> None:
 
 
 def test_a_scan_that_was_allowed_is_allowed(caplog: pytest.LogCaptureFixture) -> None:
-    """``allow_scan()`` has said that everything may be read."""
+    """``allow_scan()`` allows reading everything."""
     with limits(WARN_READS=1, MAX_READS=1):
         assert not list(Person.objects.filter(role="manager").without_index("by_name").allow_scan())
     assert not warnings(caplog)
 
 
 def test_iterating_counts_what_has_come(table: Table, caplog: pytest.LogCaptureFixture) -> None:
-    """A queryset that is left in the middle has read no more than that."""
+    """A partly consumed queryset counts only the items it has read."""
     found = Company.objects.filter(name__startswith="Company").exclude(name="Company 0")
     with limits(WARN_READS=1, MAX_READS=1), small_pages(table, 2) as pages:
         assert next(iter(found.iterator())).name == "Company 1"
@@ -220,7 +220,7 @@ def test_iterating_counts_what_has_come(table: Table, caplog: pytest.LogCaptureF
 
 
 def test_each_evaluation_counts_for_itself(caplog: pytest.LogCaptureFixture) -> None:
-    """The warning comes again when the queryset is evaluated again."""
+    """Another evaluation of the queryset warns again."""
     with limits(WARN_READS=5):
         list(public())
         list(public())
@@ -228,7 +228,7 @@ def test_each_evaluation_counts_for_itself(caplog: pytest.LogCaptureFixture) -> 
 
 
 def test_explain_says_that_the_whole_model_is_read() -> None:
-    """A key that lists the model, with a filter besides, reads everything."""
+    """A filter with a key that lists the model reads everything."""
     assert "(it reads the whole of directory.Company: what it leaves out is read, and paid for" in public().explain()
 
 
@@ -240,7 +240,7 @@ def test_explain_does_not_say_so_of_a_part_of_it() -> None:
 
 @pytest.fixture
 def five(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The limit where none is set is five items."""
+    """Set the default limit to five items."""
     monkeypatch.setattr(budget, "MAX_DISCARDED", 5)
 
 
@@ -262,7 +262,7 @@ def test_unset_limit_follows_debug(monkeypatch: pytest.MonkeyPatch, debug: bool,
 @pytest.mark.usefixtures("five")
 @pytest.mark.parametrize("most", [None, 9])
 def test_limit_that_is_set_holds_everywhere(most: int | None) -> None:
-    """``None`` too, which is how a project does without."""
+    """This includes ``None``, which disables the limit."""
     with limits(MAX_READS=most):
         assert len(public()) == 1
 

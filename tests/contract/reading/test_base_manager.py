@@ -1,4 +1,4 @@
-"""Relations find what an object refers to, also where the model's own managers leave objects out."""
+"""Relations find referenced objects even if the model's own managers exclude them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.unit.declaring import declare, forgotten
 
 
 class OpenManager(models.Manager[Any]):
-    """Hides what is closed."""
+    """A manager that hides closed objects."""
 
     def get_queryset(self) -> models.QuerySet[Any]:
         """Only what is open."""
@@ -23,7 +23,7 @@ class OpenManager(models.Manager[Any]):
 
 @pytest.fixture
 def desk(table: Table) -> Iterator[tuple[Any, Any]]:
-    """A model whose default manager filters, and one that refers to it."""
+    """Return a model whose default manager filters, and one that refers to it."""
     with forgotten():
         key = ("DESK#{desk_id}", "#METADATA")
         is_open = models.BooleanAttribute(default=True)
@@ -38,7 +38,7 @@ def desk(table: Table) -> Iterator[tuple[Any, Any]]:
 
 
 def test_a_reference_finds_what_the_default_manager_hides(desk: tuple[Any, Any]) -> None:
-    """Reading the reference, validating it and refreshing the object ask the base manager, as in Django."""
+    """As in Django, the reference, its validation and a refresh use the base manager."""
     desks, drawers = desk
     closed = desks(desk_id="d1", is_open=False)
     closed.save()

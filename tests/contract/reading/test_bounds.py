@@ -1,4 +1,4 @@
-"""Conditions past what DynamoDB or Python can take: refused by an error of ours, before anything is sent."""
+"""Conditions that exceed limits of DynamoDB or Python raise this app's error before any request."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def in_stack(frames: int, work: Callable[[], Any]) -> Any:
 def test_deeply_nested_conditions_are_refused(
     table: Table, nested: Callable[[int], Q], levels: int, ask: Callable[[Q], Any]
 ) -> None:
-    """However deep they are, it is an error that says how to write them, and nothing is sent."""
+    """At any depth, the error names an alternative, and no request is sent."""
     condition = nested(levels)
     with assert_requests(0), pytest.raises(NotSupported, match="more than 50 levels deep"):
         ask(condition)
@@ -64,14 +64,14 @@ def test_deeply_nested_conditions_are_refused(
 
 @pytest.mark.parametrize("nested", [lambda: negated(24), lambda: alternating(24)])
 def test_what_is_allowed_needs_no_deep_stack(table: Table, nested: Callable[[], Q]) -> None:
-    """Conditions as deep as they may be are answered below four hundred frames of a server."""
+    """Conditions with the maximum depth work below four hundred stack frames of a server."""
     Company.objects.create(company_id="c1", name="a", stock="x")
     found = Company.objects.filter(nested())
     assert in_stack(400, lambda: len(found)) == len(found)
 
 
 def test_querysets_that_are_combined_again_and_again_are_refused(table: Table) -> None:
-    """What grows by ``|`` and ``filter()`` in turns is bounded like a Q."""
+    """Alternating ``|`` and ``filter()`` have the same limit as a ``Q``."""
     found = Company.objects.filter(name="a")
     with assert_requests(0), pytest.raises(NotSupported, match="more than 50 levels deep"):
         for number in range(200):
@@ -82,7 +82,7 @@ def test_querysets_that_are_combined_again_and_again_are_refused(table: Table) -
     "step", [lambda found, name: found.exclude(name=name), lambda found, name: found.filter(~Q(name=name))]
 )
 def test_more_conditions_than_an_expression_takes_are_refused(table: Table, step: Callable[[Any, str], Any]) -> None:
-    """The three hundred and first condition is an error that names ``__in``."""
+    """Condition 301 raises an error that names ``__in``."""
     found: Any = Company.objects.all()
     for number in range(300):
         found = step(found, f"n{number}")
@@ -91,7 +91,7 @@ def test_more_conditions_than_an_expression_takes_are_refused(table: Table, step
 
 
 def test_many_values_of_one_attribute_are_no_deep_condition(table: Table) -> None:
-    """Alternatives that are joined by ``|`` lie beside each other, and become one list of keys."""
+    """Alternatives joined by ``|`` are flat, and become one key list."""
     Company.objects.create(company_id="c7", name="Acme")
     condition = Q(pk="c0")
     for number in range(1, 1000):
@@ -101,7 +101,7 @@ def test_many_values_of_one_attribute_are_no_deep_condition(table: Table) -> Non
 
 
 def test_many_composite_keys_are_asked_for_by_hundreds(table: Table) -> None:
-    """Each hundred of them is one request, and nothing is asked for twice."""
+    """A hundred keys take one request, and no key is read twice."""
     Person.objects.create(company_id="c1", person_id="p1", name="Anna")
     keys = [f"c1~~p{number}" for number in range(1000)]
     with assert_requests(["BatchGetItem"] * 10):
@@ -125,7 +125,7 @@ def test_many_composite_keys_are_asked_for_by_hundreds(table: Table) -> None:
 def test_more_values_than_one_query_is_spread_over_are_refused(
     table: Table, ask: Callable[[list[str]], Any], named: str
 ) -> None:
-    """Ten thousand keys are a hundred requests; one more is an error that says how to ask for them in turns."""
+    """Ten thousand keys take a hundred requests; one more raises an error that suggests several queries."""
     keys = [f"c1~~p{number}" for number in range(10_001)]
     refused = rf"{named} has 10001 values; one query accepts 10000\. .*__in=values\[start : start \+ 10000\]"
     with assert_requests(0), pytest.raises(NotSupported, match=refused):
@@ -133,7 +133,7 @@ def test_more_values_than_one_query_is_spread_over_are_refused(
 
 
 def test_ten_thousand_composite_keys_are_asked_for(table: Table) -> None:
-    """What the bound allows is answered."""
+    """The maximum number of keys works."""
     Person.objects.create(company_id="c1", person_id="p9999", name="Anna")
     keys = [f"c1~~p{number}" for number in range(10_000)]
     with assert_requests(["BatchGetItem"] * 100):

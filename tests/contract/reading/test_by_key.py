@@ -1,4 +1,4 @@
-"""What is read by whole primary keys past the planner is what ``filter()`` finds by them, and is asked for alike."""
+"""Reads of complete primary keys bypass the planner with the same results and requests as ``filter()``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Read = Callable[[], Any]
 
 @pytest.fixture
 def stored(table: Table) -> None:
-    """Objects of each kind: with one and with several values in their keys, deleted ones, and one that expires."""
+    """Store objects of each kind: with one and several key values, deleted ones, and an expiring one."""
     Order.objects.create(customer="anna", number=1)
     Order.objects.create(customer="anna b", number=-20)
     Firm.objects.create(firm_id="f1", name="One", stock="X")
@@ -41,7 +41,7 @@ def stored(table: Table) -> None:
 
 
 def outcome(read: Read) -> Any:
-    """What a reading gives and sends: an object's attributes, or the class of its error."""
+    """Return the attributes of the results or the class of the error, and the requests."""
     with capture_requests() as sent:
         try:
             found = read()
@@ -105,7 +105,7 @@ def test_what_is_asked_besides_counts(name: str) -> None:
 
 
 def test_a_time_to_live_counts() -> None:
-    """Without the item being gone yet."""
+    """The item still exists."""
     with moved_time(timedelta(days=1)):
         assert Ticket.objects.get(code="t2").code == "t2"
         with assert_requests(["GetItem"]), pytest.raises(Ticket.DoesNotExist, match="code='t1'"):
@@ -124,7 +124,7 @@ def test_what_a_block_has_put_is_given() -> None:
 
 @typed
 def test_another_models_item_is_unexpected_or_not_there(table: Table) -> None:
-    """Exactly as it is on the ordinary way, by what else the key can be."""
+    """The result is the same as with the planner, and depends on the possible models of the key."""
     for key in ({"pk": "TICKET#t3", "sk": "#METADATA"}, {"pk": "f1", "sk": "people_e2"}):
         item = {name: {"S": text} for name, text in {**key, "itemType": "Other"}.items()}
         table.send(Request("PutItem", {"Item": item}))
@@ -152,7 +152,7 @@ def test_in_bulk_beyond_a_hundred_keys() -> None:
 
 @pytest.mark.parametrize("wrong", ["anna", "anna~~01", "", None, 1, True])
 def test_in_bulk_with_what_no_key_is_made_of(wrong: Any) -> None:
-    """It is found, left out or refused as ``filter()`` does it."""
+    """``filter()`` finds, omits or rejects the same values."""
 
     def first(read: Callable[[Any], Any]) -> Read:
         return lambda: next(iter(read(["anna~~1", wrong])))
@@ -164,7 +164,7 @@ def test_in_bulk_with_what_no_key_is_made_of(wrong: Any) -> None:
 @pytest.mark.parametrize("name", ["filter", "_clone", "_fetch_all", "_chain", "__iter__"])
 @pytest.mark.parametrize("read", [lambda found: found.get(pk="anna~~1"), lambda found: found.in_bulk(["anna~~1"])])
 def test_a_method_of_a_projects_queryset_is_asked(name: str, read: Callable[[Any], Any]) -> None:
-    """One that it overrides between the question and the objects."""
+    """A custom queryset method that changes the evaluation is called."""
     called = []
 
     def own(self: Any, *args: Any, **kwargs: Any) -> Any:

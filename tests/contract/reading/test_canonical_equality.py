@@ -1,4 +1,4 @@
-"""Equality of texts that are unique without regard to case: by their canonical form, as the key or the claim has it."""
+"""Case-insensitive unique strings are equal by their canonical form, as in the key or the claim."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ def account() -> Iterator[Any]:
 
 @pytest.mark.parametrize("name", ["email", "pk"])
 def test_a_primary_key_is_got_in_another_case(account: Any, name: str) -> None:
-    """One GetItem; the object keeps the spelling that it was made with."""
+    """One GetItem is enough, and the object keeps its original spelling."""
     account.objects.create(email="Ann@x.org")
     with assert_requests(["GetItem"]):
         assert account.objects.get(**{name: "ANN@X.org"}).email == "Ann@x.org"
 
 
 def test_get_or_create_gets_what_is_there_in_another_case(account: Any) -> None:
-    """It was AlreadyExists, since get() did not find what create() met."""
+    """In the past, get() did not find the object that create() conflicted with, so AlreadyExists was raised."""
     account.objects.create(email="Ann@x.org", name="Ann")
     found, created = account.objects.get_or_create(email="ANN@x.org")
     assert (found.name, created) == ("Ann", False)
 
 
 def test_update_or_create_updates_what_is_there_in_another_case(account: Any) -> None:
-    """The one object is updated."""
+    """The existing object is updated."""
     account.objects.create(email="Ann@x.org", name="Ann")
     found, created = account.objects.update_or_create(email="ANN@x.org", defaults={"name": "Anna"})
     assert (found.pk, created) == ("Ann@x.org", False)
@@ -60,7 +60,7 @@ def test_a_unique_value_is_found_in_another_case() -> None:
 
 
 def test_a_whole_key_and_a_value_in_another_case_fit_together() -> None:
-    """The value is compared after reading."""
+    """The value is compared after the read."""
     Member.objects.create(member_id="m1", email="Ann@x.org")
     with assert_requests(["GetItem"]):
         assert Member.objects.filter(pk="m1", email="ANN@x.org").exists()
@@ -74,7 +74,7 @@ def test_alternatives_are_compared_alike() -> None:
 
 
 def test_an_exclusion_compares_the_text_itself(account: Any) -> None:
-    """DynamoDB compares bytes in a filter, and an object is left out by its own pk."""
+    """DynamoDB compares bytes in a filter, and an object is excluded by its own pk."""
     ann = account.objects.create(email="Ann@x.org")
     account.objects.create(email="bob@x.org")
     assert [each.pk for each in account.objects.allow_scan().exclude(pk=ann.pk)] == ["bob@x.org"]

@@ -1,4 +1,4 @@
-"""An object with its children in one Query: by what the keys are, whatever their attributes are called."""
+"""One Query reads an object with its children, whatever the names of the key's attributes are."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def estates(table: Table) -> None:
 
 
 def test_parts_of_a_parents_key_stand_in_a_childs_key(table: Table) -> None:
-    """A child lies in its parent's partition, and holds the parent's whole pk."""
+    """A child is in its parent's partition, and contains the complete pk of the parent."""
     found = everything(table)
     assert found[PARTITION, "LOT#p5001"] == {
         "pk": {"S": PARTITION},
@@ -47,7 +47,7 @@ def test_parts_of_a_parents_key_stand_in_a_childs_key(table: Table) -> None:
 
 
 def test_the_root_and_all_its_children_are_one_query() -> None:
-    """Whatever a child calls its parent, and although the parent's key has two parts."""
+    """The child's name for the parent does not matter, even if the parent's key has two parts."""
     with assert_requests(["Query"]) as sent:
         estate = Estate.objects.prefetch_related("lots", "stakeholders").get(tenant="acme", code=7)
         found = [lot.number for lot in estate.lots.all()], [each.pk for each in estate.stakeholders.all()]
@@ -65,7 +65,7 @@ def test_the_root_is_found_so_by_its_pk_too() -> None:
 
 
 def test_a_child_elsewhere_is_read_by_itself_and_the_others_still_together() -> None:
-    """One Query for the partition, and one for the letters."""
+    """One Query reads the partition, and another one the letters."""
     with assert_requests(["Query", "Query"]):
         estate = Estate.objects.prefetch_related("lots", "letters", "stakeholders").get(pk="acme~~7")
         found = len(estate.lots.all()), len(estate.letters.all()), len(estate.stakeholders.all())
@@ -73,7 +73,7 @@ def test_a_child_elsewhere_is_read_by_itself_and_the_others_still_together() -> 
 
 
 def test_children_of_children_come_by_the_same_query() -> None:
-    """Where their partition is made of the root alone; each knows the one above it."""
+    """If the partition depends only on the root, one Query reads all levels, and each object knows its parent."""
     with assert_requests(["Query"]):
         estate = Estate.objects.prefetch_related("lots__remarks", "stakeholders").get(pk="acme~~7")
         found = {lot.number: [remark.remark_id for remark in lot.remarks.all()] for lot in estate.lots.all()}
@@ -84,7 +84,7 @@ def test_children_of_children_come_by_the_same_query() -> None:
 
 
 def test_children_without_children_of_their_own_have_none() -> None:
-    """An empty list, and no request for it."""
+    """They have an empty list, without a request."""
     estate = Estate.objects.get(pk="acme~~7")
     estate.lots.create(number=11, title="t")
     with assert_requests(["Query"]):
@@ -93,7 +93,7 @@ def test_children_without_children_of_their_own_have_none() -> None:
 
 
 def test_a_queryset_of_ones_own_is_read_by_itself() -> None:
-    """It would be passed by otherwise."""
+    """The Query would bypass a custom queryset."""
     own = Prefetch("lots", queryset=Lot.objects.filter(number__gte=2))
     with assert_requests(["GetItem", "Query"]):
         estate = Estate.objects.prefetch_related(own).get(pk="acme~~7")
@@ -105,7 +105,7 @@ def test_a_queryset_of_ones_own_is_read_by_itself() -> None:
 
 
 def test_children_of_children_elsewhere_are_a_query_for_each() -> None:
-    """A part of the child's own in the partition keeps them from lying beside the root."""
+    """A separate part of the child's partition prevents a shared Query with the root."""
     club(2)
     with assert_requests(["Query", "Query", "Query"]):
         found = Club.objects.prefetch_related("teams__players").get(pk="c")
@@ -113,7 +113,7 @@ def test_children_of_children_elsewhere_are_a_query_for_each() -> None:
 
 
 def test_a_whole_tree_is_deleted_by_one_transaction(table: Table) -> None:
-    """Children and theirs are found in the table itself, a Query for each parent, and looked for once more."""
+    """A Query per parent finds all levels in the table, and a second search repeats this."""
     before = {key for key in everything(table) if key[0] == "T#acme#E#p5017" and key[1].startswith(("#", "LOT"))}
     assert len(before) == 10
     estate = Estate.objects.get(pk="acme~~70")
@@ -125,7 +125,7 @@ def test_a_whole_tree_is_deleted_by_one_transaction(table: Table) -> None:
 
 
 def test_a_parent_in_the_middle_of_a_partition_is_one_query_with_its_own_children_only() -> None:
-    """The range begins with the parent's own key: neither number 10 nor another parent's children are read."""
+    """The range starts with the parent's own key, and excludes number 10 and other parents' children."""
     with assert_requests(["Query"]) as sent:
         lot = Lot.objects.prefetch_related("remarks").get(estate="acme~~7", number=1)
         found = [remark.remark_id for remark in lot.remarks.all()]
@@ -135,7 +135,7 @@ def test_a_parent_in_the_middle_of_a_partition_is_one_query_with_its_own_childre
 
 
 def test_a_nested_parent_in_a_partition_of_its_own_is_one_query_with_its_children() -> None:
-    """Its partition is made of its whole identity, part by part."""
+    """The partition contains every part of the parent's identity."""
     plot = Plot.objects.create(estate_id="acme~~7", number=1)
     plot.notes.create(note_id="n")
     with assert_requests(["Query"]) as sent:
@@ -145,7 +145,7 @@ def test_a_nested_parent_in_a_partition_of_its_own_is_one_query_with_its_childre
 
 
 def test_a_queryset_of_children_is_one_query_by_the_parent() -> None:
-    """The parent alone gives all parts of the partition, and nothing is left to filter."""
+    """The parent provides all parts of the partition, so no filter is needed."""
     queryset = Lot.objects.filter(estate="acme~~7", number__gte=2)
     assert "filter    item_type='Lot' (" in queryset.explain()
     with assert_requests(["Query"]):
@@ -153,7 +153,7 @@ def test_a_queryset_of_children_is_one_query_by_the_parent() -> None:
 
 
 def test_children_of_several_parents_are_a_query_for_each_partition() -> None:
-    """And what ``explain()`` says is so."""
+    """``explain()`` shows the same requests."""
     queryset = Estate.objects.filter(pk__in=["acme~~7", "acme~~70"]).prefetch_related("lots")
     assert "prefetch_related('lots'): 1 + N, a Query for each object" in queryset.explain()
     with assert_requests(["BatchGetItem", "Query", "Query"]):
@@ -162,14 +162,14 @@ def test_children_of_several_parents_are_a_query_for_each_partition() -> None:
 
 
 def test_explain_tells_what_is_read_by_itself() -> None:
-    """Beside the one Query for the others."""
+    """The shared Query for the others comes in addition."""
     text = Estate.objects.filter(pk="acme~~7").prefetch_related("lots", "letters").explain()
     assert "one Query reads the object and its lots" in text
     assert "prefetch_related('letters'): by itself, a Query" in text
 
 
 def test_an_index_with_a_part_of_the_parents_key_lists_what_is_below_several_parents() -> None:
-    """A part alone does not say which parent it is: that stays a filter."""
+    """One part does not identify the parent, so it stays a filter."""
     found = Lot.objects.using_index("by_title").filter(estate="acme~~70", title__startswith="70.1")
     assert "filter    estate_id='acme~~70' (" in found.explain()
     with assert_requests(["Query"]) as sent:
@@ -178,13 +178,13 @@ def test_an_index_with_a_part_of_the_parents_key_lists_what_is_below_several_par
 
 
 def test_one_part_of_the_parents_key_is_nothing_to_ask_by() -> None:
-    """The error says so: the reference is one value to a query."""
+    """The error says that a reference is one value in a query."""
     with pytest.raises(NoAccessPattern):
         list(Lot.objects.filter(number=1))
 
 
 @pytest.mark.parametrize("wrong", ["acme", "acme~~7~~8"])
 def test_a_text_that_is_no_parents_pk_is_refused(wrong: str) -> None:
-    """No key is made of half an identity."""
+    """A key cannot be built from half an identity."""
     with pytest.raises(ValueError, match="is not an identity of 2 values"):
         Lot(estate_id=wrong, number=1).save()

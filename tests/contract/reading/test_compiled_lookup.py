@@ -49,7 +49,7 @@ VALUES: dict[str, list[Any]] = {
     "moment": [datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC), datetime(2026, 1, 2, 3, 4, 5, 1, tzinfo=UTC), "x"],
 }
 ANY = [None, 1, "~~", "a~~1", b"a", ["a"], object()]
-#: What is done to an item that is stored, by the physical names.
+#: Changes of a stored item, by stored names.
 STATES: dict[str, dict[str, Any]] = {
     "as it was stored": {},
     "in the trash": {"deletedAt": {"S": "2026-01-02T03:04:05.000Z"}},
@@ -66,7 +66,7 @@ STATES: dict[str, dict[str, Any]] = {
 
 
 class Careful(QuerySet[Any]):
-    """A project's own queryset, with which ``get()`` asks as ``filter()`` does."""
+    """A custom queryset, so that ``get()`` works like ``filter()``."""
 
     def filter(self, *args: Any, **kwargs: Any) -> Any:
         return super().filter(*args, **kwargs)
@@ -97,7 +97,7 @@ def declared(draw: st.DrawFn) -> tuple[Any, list[str]]:
 
 
 def outcome(queryset: Any, given: dict[str, Any]) -> Any:
-    """What ``get()`` sends, and gives or raises."""
+    """Return the requests of ``get()``, and its result or error."""
     with capture_requests() as sent:
         try:
             found = queryset.get(**given)
@@ -110,7 +110,7 @@ def outcome(queryset: Any, given: dict[str, Any]) -> Any:
 
 
 def stored_as(model: Any, values: dict[str, Any], state: dict[str, Any]) -> None:
-    """Store an object, and bring its item into a state; what cannot be stored is not there."""
+    """Store an object and change its item; an invalid one is not stored."""
     try:
         made = model.objects.create(**values)
     except Exception:
@@ -153,7 +153,7 @@ def test_both_ways_give_the_same(data: st.DataObject) -> None:
 
 @pytest.fixture
 def memo(table: Table) -> Iterator[Any]:
-    """A plain model with a trash, whose lookup is compiled and known."""
+    """Return a plain model with a trash and a compiled lookup."""
     with forgotten():
         model = declare(
             "Memo",
@@ -175,7 +175,7 @@ def test_plain_model_has_a_lookup(memo: Any, visibility: Any) -> None:
 
 
 def test_object_that_expires_has_no_lookup(memo: Any) -> None:
-    """What is found depends on the time."""
+    """The result depends on the time."""
     ticket = declare("Pass", ("PASS#{code}", "#M"), code=models.UnicodeAttribute(), gone_at=models.TTLAttribute())
     assert get.lookup(ticket, "live", False) is None
 
@@ -195,7 +195,7 @@ def test_listener_hears_of_each_object(memo: Any) -> None:
 
 
 class LowerAttribute(models.UnicodeAttribute[Any]):
-    """A text of a project, which is looked up in lower case."""
+    """A custom string attribute with lookups in lower case."""
 
     def lookup_value(self, value: object) -> object:
         return str(value).lower()
@@ -220,7 +220,7 @@ def test_get_takes_the_lookup_value_of_a_project(memo: Any, attribute: Any) -> N
 
 
 class CodeAttribute(models.UnicodeAttribute[Any]):
-    """A text of a project, which refuses a value as late as it can."""
+    """A custom string attribute that rejects a value as late as possible."""
 
     def encode(self, value: str) -> str:
         if value == "none":
@@ -230,7 +230,7 @@ class CodeAttribute(models.UnicodeAttribute[Any]):
 
 @pytest.mark.parametrize("way", ["get", "filter"])
 def test_value_that_a_project_cannot_store_is_refused(memo: Any, way: str) -> None:
-    """As ``create()`` refuses it, for a whole key and for an index."""
+    """``create()`` raises the same error, for a complete key and for an index."""
     keys = {"by_kind": models.IndexKey("gs1", "KIND#{kind}", "{code}")}
     model = declare("Part", ("PART#{code}", "#M"), keys, code=CodeAttribute(), kind=CodeAttribute())
     with pytest.raises(InvalidValue, match="There is no such code"):

@@ -1,4 +1,4 @@
-"""Parts of dates on the real engine: each is a range of moments in the current time zone, read by a key."""
+"""Each part of a date is a range of datetimes in the current time zone, which a key reads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("table")
 
 
 def place(*moments: datetime) -> None:
-    """Store an order for each moment, numbered from 0 on."""
+    """Store an order for each datetime, numbered from 0."""
     for number, moment in enumerate(moments):
         Order.objects.create(customer="c", number=number, placed_at=moment)
 
@@ -70,7 +70,7 @@ YEARS = [datetime(year, month, 15, tzinfo=UTC) for year in (2022, 2023, 2024) fo
     ],
 )
 def test_a_part_is_a_range(conditions: dict[str, Any], expected: list[int]) -> None:
-    """Years, dates, and months and days beside a year find what they find in SQL."""
+    """Years, dates, and months and days with a year have the same results as in SQL."""
     place(*YEARS)
     Order.objects.create(customer="c", number=9)
     assert found(customer="c", **conditions) == expected
@@ -90,7 +90,7 @@ def test_a_part_is_a_range(conditions: dict[str, Any], expected: list[int]) -> N
     ],
 )
 def test_a_month_is_one_of_the_years_around_it(condition: Q, expected: list[int]) -> None:
-    """A year that has to hold in any case is enough for the months in brackets beside it."""
+    """A year that always applies is enough for the months in parentheses next to it."""
     place(*YEARS)
     assert found(condition, customer="c") == expected
 
@@ -106,7 +106,7 @@ def test_a_month_is_one_of_the_years_around_it(condition: Q, expected: list[int]
     ],
 )
 def test_a_part_is_a_key_condition(conditions: dict[str, Any], read: int, requests: int) -> None:
-    """Where a moment stands in a key, nothing but the range is read."""
+    """If the key contains the datetime, only the range is read."""
     place(*YEARS)
     queryset = Order.objects.filter(**conditions)
     with assert_requests(["Query"] * requests) as sent:
@@ -167,7 +167,7 @@ COMPARED = {
 
 
 def test_a_given_time_zone_counts() -> None:
-    """``ExtractYear(..., tzinfo=...)`` asks for the years of that zone."""
+    """``ExtractYear(..., tzinfo=...)`` uses the years of that zone."""
     place(datetime(2023, 12, 31, 23, 30, tzinfo=UTC))
     assert found(placed_at__year=2023) == [0]
     with timezone.override(BERLIN):
@@ -188,7 +188,7 @@ def test_days_are_compared_without_time_zones() -> None:
 
 
 def test_a_time_to_live_has_days_too() -> None:
-    """What is stored in seconds is compared up to a day's last second."""
+    """Values in seconds are compared up to the last second of a day."""
     Ticket.objects.create(code="t", expires_at=datetime(2100, 1, 1, 23, 59, 59, tzinfo=UTC))
     assert Ticket.objects.filter(expires_at__date=date(2100, 1, 1)).count() == 1
     assert Ticket.objects.filter(expires_at__date__gt=date(2100, 1, 1)).count() == 0
@@ -216,13 +216,13 @@ def test_a_time_to_live_has_days_too() -> None:
     ],
 )
 def test_parts_that_are_no_range_are_refused(conditions: dict[str, Any], message: str) -> None:
-    """What cannot be a range is refused by its name, with the nearest thing that can."""
+    """The error names the part, and the closest supported range."""
     with assert_requests(0), pytest.raises(NotSupported) as raised:
         list(Sample.objects.filter(**conditions))
     assert message in str(raised.value)
 
 
 def test_a_range_of_years_has_two_bounds() -> None:
-    """One bound is no range."""
+    """One limit is not a range."""
     with pytest.raises(InvalidValue, match="moment__year__range takes two bounds"):
         list(Sample.objects.filter(moment__year__range=(2020,)))

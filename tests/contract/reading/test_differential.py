@@ -1,6 +1,6 @@
-"""The same question asked of a queryset and of a Python list gives the same answer, or the queryset refuses it.
+"""A queryset returns the same result as a Python list for any query, or raises an error.
 
-``DIFFERENTIAL_EXAMPLES`` sets how many questions are asked (40 in a normal run, 100 in a deep one).
+``DIFFERENTIAL_EXAMPLES`` sets the number of queries (40 in a normal run, 100 in a deep one).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.deep import examples
 EXAMPLES = examples(15, 100, "DIFFERENTIAL_EXAMPLES")
 START = datetime(2024, 1, 1, tzinfo=UTC)
 
-# Few values, so that conditions meet; characters around the separator and the escapes, so that keys are strained.
+# Few values, so that conditions match; separators and escape characters, to test keys.
 SHELVES = st.sampled_from(["a", "a#b", "b"])
 SLOTS = st.sampled_from([-11, -2, 0, 1, 10, 11, 100])
 TITLES = st.sampled_from(["A", "A B", "AB", "A#", "A$", "a", "B"])
@@ -68,7 +68,7 @@ LOOKUPS: dict[str, Test] = {
 
 
 def conditions(name: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[str, str, Any]]:
-    """One condition on an attribute: its name, the lookup and the operand."""
+    """Draw one condition: an attribute, a lookup and an operand."""
     operands = {
         "in": st.lists(values, max_size=3),
         "range": st.tuples(values, values),
@@ -115,7 +115,7 @@ QUESTION = st.fixed_dictionaries(
 
 
 def ask(question: dict[str, Any], model: Any) -> Any:
-    """The queryset of a question."""
+    """Return the queryset of a query."""
     found = getattr(model, question["visibility"]).all()
     if question["shelf"] is not None:
         found = found.filter(shelf=question["shelf"])
@@ -133,7 +133,7 @@ def ask(question: dict[str, Any], model: Any) -> Any:
 
 
 def answer(question: dict[str, Any], entries: list[dict[str, Any]]) -> list[tuple[str, int]]:
-    """The same question asked of a list: the keys of what matches."""
+    """Return the keys that match the query in a list."""
     wanted = {"objects": {"live"}, "deleted_objects": {"deleted"}, "all_objects": {"live", "deleted"}}
     states = wanted[question["visibility"]]
     if question["visibility"] != "deleted_objects":
@@ -187,7 +187,7 @@ def add(entries: list[dict[str, Any]], model: Any) -> None:
 
 
 def possible(entries: list[dict[str, Any]], model: Any) -> list[dict[str, Any]]:
-    """The entries as a model can hold them: it may have no trash, and nothing that expires."""
+    """Return the entries that a model can store: it may have no trash or expiry."""
     found = entries
     if not hasattr(model, "expires_at"):
         found = [{**each, "state": each["state"].replace("expires later", "live")} for each in found]
@@ -198,7 +198,7 @@ def possible(entries: list[dict[str, Any]], model: Any) -> list[dict[str, Any]]:
 
 
 def key(entry: Any) -> tuple[str, int]:
-    """What identifies an entry."""
+    """Return the identity of an entry."""
     return entry.shelf, entry.slot
 
 
@@ -212,9 +212,9 @@ def key(entry: Any) -> tuple[str, int]:
 def test_a_queryset_and_a_list_agree(
     models: tuple[Any, Any], entries: list[dict[str, Any]], questions: list[dict[str, Any]]
 ) -> None:
-    """Whatever a queryset answers is what a list would answer, in the same order where one was asked for.
+    """The results are equal, in the same order if the query has one.
 
-    The model is any of those with the same attributes and other keys; another one's items lie beside its own.
+    The model is any of several with the same attributes and different keys, next to items of other models.
     """
     model, neighbour = models
     mine, others = possible(entries, model), possible(entries, neighbour)
@@ -240,7 +240,7 @@ def test_a_queryset_and_a_list_agree(
 def compare(
     question: dict[str, Any], queryset: Any, found: list[tuple[str, int]], expected: list[tuple[str, int]]
 ) -> None:
-    """Hold the queryset's answer, its count and one slice of it against the list's."""
+    """Compare the results, the count and one slice of the queryset and the list."""
     text = queryset.explain()
     assert sorted(found) == sorted(expected), text
     assert queryset.count() == len(expected), text
@@ -253,14 +253,14 @@ def compare(
     try:
         assert walked(queryset, question["size"]) == found, text
     except NoAccessPattern:
-        assert " in memory" in text  # what is sorted has no pages, unless a key has its order
+        assert " in memory" in text  # sorted results have no pages, unless a key has their order
     if question["slice"]:
         start, length = question["slice"]
         assert [key(entry) for entry in queryset[start : start + length]] == found[start : start + length], text
 
 
 def walked(queryset: Any, size: int) -> list[tuple[str, int]]:
-    """What the queryset gives page by page."""
+    """Return the results of the queryset page by page."""
     found: list[tuple[str, int]] = []
     cursor = None
     while True:
@@ -272,5 +272,5 @@ def walked(queryset: Any, size: int) -> list[tuple[str, int]]:
 
 
 def order_of(question: dict[str, Any], entry: Any) -> tuple[Any, ...]:
-    """The values that an entry is ordered by."""
+    """Return the values that determine an entry's order."""
     return tuple(getattr(entry, name.lstrip("-")) for name in question["order"])

@@ -1,4 +1,4 @@
-"""``explain(execute=True)``: what each request of a queryset took, on the real engine; and what follows without it."""
+"""``explain(execute=True)`` shows the cost of each request; without it, the plan shows expected requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("table")
 
 
 def executed(queryset: Any) -> list[str]:
-    """The lines that tell what was sent, with times left out."""
+    """Return the lines about requests, without times."""
     text = re.sub(r"\d+\.\d ms", "… ms", queryset.explain(execute=True))
     return [line.strip() for line in text.splitlines() if re.match(r"  (sent|along|then|total) ", line)]
 
@@ -33,7 +33,7 @@ def people(table: Any) -> None:
 
 @pytest.mark.usefixtures("people")
 def test_a_query_tells_what_a_filter_left_out() -> None:
-    """Two items are read for one that is given; the plan stands above as it does without execution."""
+    """Two items are read for one result, and the plan above is the same as without execution."""
     queryset = Person.objects.filter(company="c1", name="Anna")
     with assert_requests(0):
         before = queryset.explain()
@@ -48,7 +48,7 @@ def test_a_query_tells_what_a_filter_left_out() -> None:
 
 @pytest.mark.usefixtures("people")
 def test_what_is_read_along_is_told() -> None:
-    """References and children are announced without execution, and counted with it."""
+    """The plan announces reads of references and children, and the execution counts them."""
     with assert_requests(0):
         text = Person.objects.select_related("company").prefetch_related("company__offices").explain()
     assert text.splitlines()[-2:] == [
@@ -82,7 +82,7 @@ def test_children_of_the_same_query_are_not_announced() -> None:
 
 @pytest.mark.usefixtures("people")
 def test_values_and_slices_are_executed_as_they_are() -> None:
-    """Rows count as results, a slice sends what it sends; select_related() does nothing for rows."""
+    """Rows count as results, a slice sends its own requests, and select_related() does not affect rows."""
     assert executed(Person.objects.select_related("company").values("name")[:3])[-1].endswith(": 3 results")
     assert executed(Person.objects.order_by("name")[:1]) == [
         "sent      Query: 1 item read, 1 returned, 0.5 read units, … ms",
@@ -92,7 +92,7 @@ def test_values_and_slices_are_executed_as_they_are() -> None:
 
 @pytest.mark.usefixtures("people")
 def test_the_queryset_itself_stays_unevaluated() -> None:
-    """What was read for the explanation is not kept."""
+    """The queryset does not keep the results of the explanation."""
     queryset = Person.objects.filter(company="c1")
     with assert_requests(["Query", "Query"]):
         queryset.explain(execute=True)
@@ -100,13 +100,13 @@ def test_the_queryset_itself_stays_unevaluated() -> None:
 
 
 def test_nothing_is_sent_for_nothing() -> None:
-    """An empty queryset is executed without a request."""
+    """An empty queryset does not send requests."""
     with assert_requests(0):
         assert executed(Order.objects.none()) == ["total     no requests: 0 results"]
 
 
 def test_many_requests_are_counted() -> None:
-    """Beyond twenty requests only their number is told, and the total has them all."""
+    """More than twenty requests are only counted, and the total includes them."""
     with assert_requests(["Query"] * 30):
         lines = executed(Order.objects.filter(customer__in=[str(number) for number in range(30)]))
     assert len(lines) == 22
@@ -122,7 +122,7 @@ def test_a_refused_query_is_refused() -> None:
 
 @pytest.mark.parametrize("options", [{"format": "json"}, {"analyze": True}])
 def test_other_options_are_refused(options: dict[str, Any]) -> None:
-    """What SQL databases take is told to have no meaning."""
+    """Options of SQL databases raise an error."""
     with pytest.raises(NotSupported, match="options other than execute=True"):
         Order.objects.all().explain(**options)
 
@@ -135,7 +135,7 @@ def test_the_asynchronous_twin_executes_too() -> None:
 
 
 def test_a_batch_is_told_request_by_request() -> None:
-    """Batches in threads are seen, with what each read."""
+    """The list contains batches in threads, with the items of each."""
     Sample.objects.create(sample_id="s1")
     lines = executed(Sample.objects.filter(pk__in=[f"s{number}" for number in range(150)]))
     assert sorted(lines[:2]) == [

@@ -1,4 +1,4 @@
-"""For whom is read what was not read with an object: a reference's object, or an attribute that was left out."""
+"""Missing references and attributes can be read for one object or for all its peers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def stored(number: int) -> None:
 
 @pytest.fixture
 def hundred() -> None:
-    """As many people as a BatchGetItem takes."""
+    """Create as many people as one BatchGetItem reads."""
     stored(100)
 
 
@@ -56,7 +56,7 @@ def people() -> Any:
 
 
 def test_one_touch_reads_the_reference_of_all_objects(hundred: None) -> None:
-    """One BatchGetItem for the hundred companies, at the first touch."""
+    """The first access reads the hundred companies in one BatchGetItem."""
     with assert_requests(["Query"]):
         found = list(people().fetch_mode(PEERS))
     with assert_requests(["BatchGetItem"]):
@@ -64,7 +64,7 @@ def test_one_touch_reads_the_reference_of_all_objects(hundred: None) -> None:
 
 
 def test_without_it_each_object_reads_its_own(four: None) -> None:
-    """As ever: one GetItem each."""
+    """By default, each object takes one GetItem."""
     found = list(people()[:3])
     with assert_requests(["GetItem"] * 3):
         assert len({each.company.pk for each in found}) == 3
@@ -98,7 +98,7 @@ def keys_of(sent: SentRequest) -> list[Any]:
     ids=["list", "iterator", "page", "awaited", "in_bulk"],
 )
 def test_peers_are_what_one_reading_gave(four: None, read: Any) -> None:
-    """However the objects are read."""
+    """This applies to every kind of read."""
     queryset = Person.objects.fetch_mode(PEERS)
     found = read(queryset if "bulk" in str(read) else queryset.filter(company_id__in=["c000", "c001", "c002"]))
     assert len(found) == 3
@@ -121,7 +121,7 @@ def test_the_objects_that_are_read_have_the_mode_too(four: None) -> None:
 
 
 def test_children_have_the_mode_of_their_parent() -> None:
-    """Whether a manager reads them, or they come along in one Query."""
+    """This applies to managers, and to children that are read in the parent's Query."""
     company = Company.objects.create(company_id="c", name="C")
     Person.objects.create(company=company, person_id="p", name="P")
     read = Company.objects.fetch_mode(RAISE).get(pk="c")
@@ -131,7 +131,7 @@ def test_children_have_the_mode_of_their_parent() -> None:
 
 
 def test_what_is_not_there_is_said_when_it_is_touched(four: None, table: Table) -> None:
-    """As without peers: ``DoesNotExist``, and no other object suffers."""
+    """As without peers, the access raises ``DoesNotExist``, and other objects are not affected."""
     key = {"pk": {"S": "COMPANY#c001"}, "sk": {"S": "#METADATA"}}
     table.call("DeleteItem", {"TableName": table.name, "Key": key})
     first, second, third = people().fetch_mode(PEERS)[:3]
@@ -150,7 +150,7 @@ def test_more_than_a_batch_takes_are_several_batches() -> None:
 
 
 def test_a_reference_to_nothing_reads_nothing() -> None:
-    """Neither for the object, nor among its peers."""
+    """This applies to the object itself and to its peers."""
     Sample.objects.create(sample_id="a")
     Sample.objects.create(sample_id="b", parent_id="a")
     nothing, something = (Sample.objects.fetch_mode(PEERS).in_bulk(["a", "b"])[each] for each in "ab")
@@ -161,7 +161,7 @@ def test_a_reference_to_nothing_reads_nothing() -> None:
 
 
 def test_both_sides_of_a_one_to_one_relation() -> None:
-    """The place of each restaurant at once; the restaurants of places one by one, as no whole key says which."""
+    """One batch reads the places; restaurants are read separately, because no complete key identifies them."""
     for number in "12":
         place = Place.objects.create(place_id=number, name="P")
         Restaurant.objects.create(restaurant_id=number, place=place, name="R")
@@ -177,7 +177,7 @@ def test_both_sides_of_a_one_to_one_relation() -> None:
 
 
 def test_what_is_known_already_is_not_read(four: None) -> None:
-    """An object that was set, or read before, is kept."""
+    """An assigned or loaded object is kept."""
     first, second = people().fetch_mode(PEERS)[:2]
     first.company = Company(company_id="c000", name="Set")
     with assert_requests(["GetItem"]):
@@ -186,7 +186,7 @@ def test_what_is_known_already_is_not_read(four: None) -> None:
 
 
 def test_peers_are_held_weakly(four: None) -> None:
-    """What nobody holds is not read, and is not kept in memory."""
+    """An object without other references is not read or kept in memory."""
     gc.freeze()  # to look at all that there is takes seconds
     found = list(people().fetch_mode(PEERS))
     kept = found[:2]
@@ -199,7 +199,7 @@ def test_peers_are_held_weakly(four: None) -> None:
 
 
 def test_an_object_is_pickled_and_copied_without_its_peers(four: None) -> None:
-    """It has its mode still, and reads for itself."""
+    """The copy keeps its mode, and reads only for itself."""
     first = people().fetch_mode(PEERS)[:2][0]
     for again in (pickle.loads(pickle.dumps(first)), copy.copy(first), copy.deepcopy(first)):
         assert (again._state.fetch_mode, list(again._state.peers)) == (PEERS, [])
@@ -223,7 +223,7 @@ def test_a_pending_write_of_a_peer_does_not_keep_an_object_from_reading(four: No
 
 
 def test_a_reference_that_is_not_read_is_refused(four: None) -> None:
-    """The error names it, and the ways out; nothing is sent."""
+    """The error names the reference and the alternatives, and no request is sent."""
     first = people().fetch_mode(RAISE).first()
     with assert_requests([]), pytest.raises(FetchBlocked, match=r"Fetching of Person\.company blocked. It was"):
         _ = first.company
@@ -243,11 +243,11 @@ def test_another_mode_is_refused() -> None:
         Person.objects.fetch_mode("peers")
 
 
-# attributes that were left out
+# omitted attributes
 
 
 def test_one_touch_reads_what_was_left_out_of_all_objects(hundred: None) -> None:
-    """One BatchGetItem for the hundred, which are whole then."""
+    """One BatchGetItem completes the hundred objects."""
     with assert_requests(["Query"]):
         found = list(people().only("name").fetch_mode(PEERS))
     with assert_requests(["BatchGetItem"]):
@@ -256,7 +256,7 @@ def test_one_touch_reads_what_was_left_out_of_all_objects(hundred: None) -> None
 
 
 def test_what_was_left_out_is_refused(four: None) -> None:
-    """By name; what was read can be used."""
+    """The error names the attribute; loaded attributes still work."""
     first = people().only("name").fetch_mode(RAISE).first()
     assert first.name == "Person 000"
     with assert_requests([]), pytest.raises(FetchBlocked, match=r"Fetching of Person\.role blocked"):
@@ -264,7 +264,7 @@ def test_what_was_left_out_is_refused(four: None) -> None:
 
 
 def test_what_was_set_in_memory_stays(four: None) -> None:
-    """The rest is read around it."""
+    """The read completes the other attributes."""
     first, second = people().only("name").fetch_mode(PEERS)[:2]
     second.role = "founder"
     assert first.role == "member"
@@ -274,7 +274,7 @@ def test_what_was_set_in_memory_stays(four: None) -> None:
 
 
 def test_an_object_that_is_gone_says_so(four: None) -> None:
-    """Its peers have what they asked for."""
+    """The peers still get their values."""
     first, second = people().only("name").fetch_mode(PEERS)[:2]
     Person.objects.get(pk=second.pk).hard_delete()
     assert first.role == "member"
@@ -287,20 +287,20 @@ def test_an_object_that_is_gone_says_so(four: None) -> None:
 
 @pytest.fixture
 def by_default() -> Iterator[None]:
-    """Peers, unless a queryset says something else."""
+    """The default is peers, unless a queryset has another mode."""
     with override_settings(DYNAMO_SINGLE_FETCH_MODE="peers"):
         yield
 
 
 def test_a_setting_is_the_default(four: None, by_default: None) -> None:
-    """Of every queryset that says nothing."""
+    """This applies to every queryset without a mode."""
     found = list(people())
     with assert_requests(["BatchGetItem"]):
         assert len({each.company.pk for each in found}) == 4
 
 
 def test_a_queryset_says_something_else(four: None, by_default: None) -> None:
-    """It goes before the default, also where that would refuse."""
+    """The queryset's mode replaces the default, even if the default would raise an error."""
     found = list(people().fetch_mode(models.FETCH_ONE)[:2])
     with assert_requests(["GetItem"]):
         assert found[0].company.pk == "c000"
@@ -312,6 +312,6 @@ def test_a_queryset_says_something_else(four: None, by_default: None) -> None:
 
 
 def test_a_default_that_is_none_is_refused() -> None:
-    """By name, when it is read."""
+    """The error names the setting at its first use."""
     with override_settings(DYNAMO_SINGLE_FETCH_MODE="all"), pytest.raises(ConfigurationError, match="'one', 'peers'"):
         Person.objects.all()

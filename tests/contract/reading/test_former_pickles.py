@@ -1,4 +1,4 @@
-"""Objects and querysets that an earlier version pickled: caches hold them while a project is deployed."""
+"""Objects and querysets pickled by an earlier version still work, because caches contain them during a deployment."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from dynamo_single import models
 from tests.catalog.clubs import Club, Team
 from tests.catalog.models import Order
 
-#: Another release of Django may have pickled them, and each is known to be read by this one.
+#: Another release of Django may have pickled them, and this release reads each one.
 pytestmark = pytest.mark.filterwarnings("ignore:Pickled .* instance's Django version:RuntimeWarning")
 
-#: What version 0.1.0 wrote, before its modules were renamed: pickled, compressed, and as base64.
+#: Pickles of version 0.1.0 from before its modules were renamed, compressed and as base64.
 STORED: dict[str, str] = json.loads((Path(__file__).parent / "former_pickles.json").read_text())
 
 
 def former(name: str) -> Any:
-    """Load what was pickled then."""
+    """Load a former pickle."""
     return pickle.loads(zlib.decompress(base64.b64decode(STORED[name])))
 
 
@@ -71,7 +71,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
 
 @pytest.fixture(autouse=True)
 def stored(table: object) -> None:
-    """Store what was in the table when the objects were pickled."""
+    """Store the objects that were in the table at the time."""
     for number in range(3):
         Order.objects.create(customer="c", number=number, status=f"s{number}")
     club = Club.objects.create(club_id="club-1", name="Chess")
@@ -81,7 +81,7 @@ def stored(table: object) -> None:
 
 @pytest.mark.parametrize("name", QUERYSETS)
 def test_former_query_gives_the_same(name: str) -> None:
-    """A query loads, and is carried out as one of now."""
+    """A former query loads, and works like a current one."""
     query = former(name)
     queryset = query.model._default_manager.all()
     queryset.query = query
@@ -96,7 +96,7 @@ def test_former_object_loads(name: str) -> None:
 
 
 def test_former_object_is_saved() -> None:
-    """It knows what it was stored as, so that only what changes is written."""
+    """The object knows its stored state, so a save writes only changes."""
     order = former("object by key")
     order.status = "sent"
     order.save()
@@ -104,7 +104,7 @@ def test_former_object_is_saved() -> None:
 
 
 def test_former_deferred_object_reads_the_rest() -> None:
-    """An attribute that was left out is read when it is touched."""
+    """The first access reads the omitted attribute."""
     assert former("object deferred").status == "s0"
 
 

@@ -1,4 +1,4 @@
-"""Rows that are held in memory answer as DynamoDB does, of one reading, and never more than their bound."""
+"""Rows in memory give the same results as DynamoDB, with one read within their limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("table")
 
 
 def holding(queryset: Any, limit: int = 100) -> Any:
-    """A queryset that may be answered in memory."""
+    """Return a queryset that allows rows in memory."""
     return queryset._asking(replace(queryset._asked, cached_lists=CachedLists(limit)))
 
 
@@ -53,7 +53,7 @@ def companies(table: Any) -> None:
 @pytest.mark.parametrize("visibility", ["live", "deleted"])
 @pytest.mark.usefixtures("companies")
 def test_a_condition_holds_of_the_same_rows(condition: Q, visibility: Any) -> None:
-    """Held rows are compared as DynamoDB compares them."""
+    """The comparison is the same as in DynamoDB."""
     asked = Company.objects.all().with_visibility(visibility).filter(condition)
     assert {each.pk for each in holding(asked)} == {each.pk for each in asked}
     assert holding(asked).count() == len(asked)
@@ -74,7 +74,7 @@ def test_a_condition_holds_of_the_same_rows(condition: Q, visibility: Any) -> No
 )
 @pytest.mark.usefixtures("companies")
 def test_texts_are_compared_in_any_case(condition: dict[str, str], names: list[str]) -> None:
-    """What DynamoDB has no operator for is worked out in Python; without held rows it stays refused."""
+    """Python computes lookups without a DynamoDB operator; without rows in memory, they raise an error."""
     with assert_requests(["Query"]):
         assert sorted(each.name for each in holding(Company.objects.filter(**condition))) == sorted(names)
     with pytest.raises(NotSupported):
@@ -83,14 +83,14 @@ def test_texts_are_compared_in_any_case(condition: dict[str, str], names: list[s
 
 @pytest.mark.usefixtures("companies")
 def test_a_copy_without_case_is_asked_as_well() -> None:
-    """A text is found by its copy too, and a copy that stands in a key is read by that."""
+    """The copy also finds a string, and a key that contains the copy is used."""
     person = Person.objects.create(company=Company.objects.get(pk="acme"), name="Mike", email="Mike@Example.com")
     assert [each.pk for each in holding(Person.objects.filter(email__icontains="EXAMPLE"))] == [person.pk]
 
 
 @pytest.mark.usefixtures("companies")
 def test_many_questions_are_one_reading() -> None:
-    """Rows, slices, distinct values, facets, ends and periods come of what was read once."""
+    """One read provides rows, slices, distinct values, facets, ends and periods."""
     asked = holding(Company.objects.all())
     with assert_requests(["Query"]):
         assert [each.name for each in asked.order_by("stock", "-name")] == ["acme", "Zeta", "Ärger", "Bolt"]
@@ -104,7 +104,7 @@ def test_many_questions_are_one_reading() -> None:
 
 @pytest.mark.usefixtures("companies")
 def test_a_question_that_keys_answer_exactly_is_asked_of_them() -> None:
-    """Nothing is held for it; once everything is held, nothing is asked either."""
+    """Such a query does not load all rows; once they are loaded, it does not send requests."""
     asked = holding(Company.objects.all())
     with assert_requests(["GetItem", "Query"]):
         assert asked.get(pk="acme").name == "acme"
@@ -114,7 +114,7 @@ def test_a_question_that_keys_answer_exactly_is_asked_of_them() -> None:
 
 @pytest.mark.usefixtures("companies")
 def test_what_a_key_narrows_is_all_that_is_held() -> None:
-    """The people of one company are read for a question about them."""
+    """A query about one company reads only its people."""
     for company_id in ("acme", "Bolt"):
         for name in ("Mike", "Nora"):
             Person.objects.create(company=Company.objects.get(pk=company_id), name=name)
@@ -126,7 +126,7 @@ def test_what_a_key_narrows_is_all_that_is_held() -> None:
 @pytest.mark.parametrize("limit", [1, 3])
 @pytest.mark.usefixtures("companies")
 def test_one_row_too_many_is_no_result(limit: int) -> None:
-    """No more than one row past the bound is read, and that only once."""
+    """At most one row past the limit is read, only once."""
     asked = holding(Company.objects.all(), limit)
     with assert_requests(["Query"]) as sent:
         for _ in range(2):
@@ -139,14 +139,14 @@ def test_one_row_too_many_is_no_result(limit: int) -> None:
 
 
 def test_what_no_key_lists_is_not_held() -> None:
-    """The whole table is never read for it."""
+    """The app never scans the table for it."""
     with assert_requests([]), pytest.raises(NoAccessPattern):
         list(holding(Firm.objects.filter(name="x")))
 
 
 @pytest.mark.usefixtures("companies")
 def test_pages_by_cursor_are_of_keys() -> None:
-    """What is in memory has no cursors."""
+    """Rows in memory have no cursors."""
     with pytest.raises(NotSupported):
         holding(Company.objects.filter(public=True)).page(2)
 
@@ -165,7 +165,7 @@ def test_pages_by_cursor_are_of_keys() -> None:
 def test_an_order_by_what_a_reference_leads_to(
     order: list[str], people: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The objects are read together; without a name it is the order that they have themselves."""
+    """A batch reads the objects; without a name, their default order applies."""
     monkeypatch.setattr(Company._meta, "ordering", ("name",))
     for number, company_id in enumerate(["acme", "Zeta", "Bolt"]):
         Person.objects.create(company=Company.objects.get(pk=company_id), name=str(number))

@@ -26,7 +26,7 @@ def members(table: Any) -> None:
 
 
 def test_by_primary_key() -> None:
-    """The objects by ``pk``, of a joined one too; what is not stored is left out."""
+    """Objects are found by ``pk``, including composite ones, and missing ones are omitted."""
     with assert_requests(["BatchGetItem"]):
         assert {key: each.email for key, each in Member.objects.in_bulk(["m3", "m1", "m9"]).items()} == {
             "m3": "c@example.com",
@@ -47,7 +47,7 @@ def test_an_order_of_the_model_costs_nothing() -> None:
 
 
 def test_by_another_unique_attribute() -> None:
-    """The objects by that value, exactly as it is stored: one request for the claims, and one for the objects."""
+    """Objects are found by the exact stored value, with one request for claims and one for objects."""
     with assert_requests(["BatchGetItem", "BatchGetItem"]):
         found = Member.objects.in_bulk(["Anna@example.com", "BEN@example.com"], field_name="email")
     assert {key: each.pk for key, each in found.items()} == {"Anna@example.com": "m1"}
@@ -61,7 +61,7 @@ def test_by_another_unique_attribute() -> None:
 
 
 def test_what_in_bulk_refuses() -> None:
-    """As in Django: no slices, no rows, no attribute that several objects may share."""
+    """As in Django, slices, rows and non-unique attributes raise an error."""
     with pytest.raises(TypeError, match="'limit' or 'offset'"):
         Member.objects.all()[:2].in_bulk(["m1"])
     with pytest.raises(TypeError, match="values"):
@@ -71,7 +71,7 @@ def test_what_in_bulk_refuses() -> None:
 
 
 def test_rows_by_key() -> None:
-    """As in Django since 6.1: the key is read with the rows, and is no part of them."""
+    """As in Django 6.1, the key is read with the rows, but is not part of them."""
     emails = dict(Member.objects.values_list("pk", "email"))
     with assert_requests(["BatchGetItem"]):
         found = Member.objects.values("email").in_bulk(["m1", "m3"])

@@ -1,4 +1,4 @@
-"""Orders that no key has, sorted in memory: what comes out, which requests are sent, and where it ends."""
+"""Orders that no key has are sorted in memory: results, requests and limits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("orders")
 
 @pytest.fixture
 def orders(table: Any) -> None:
-    """Five orders of two customers; two have no total, one no moment."""
+    """Return five orders of two customers; two have no total, and one has no datetime."""
     for customer, number, status, total, day in [
         ("a", 1, "open", "10", 5),
         ("a", 2, "paid", None, 4),
@@ -123,13 +123,13 @@ READS: list[tuple[str, Callable[[], Any], Any, list[str]]] = [
 
 @pytest.mark.parametrize(("call", "expected", "requests"), [row[1:] for row in READS], ids=[row[0] for row in READS])
 def test_an_order_that_no_key_has(call: Callable[[], Any], expected: Any, requests: list[str]) -> None:
-    """Any order of any attributes is served in memory, with the requests that an unordered query sends."""
+    """Any order works in memory, with the requests of an unordered query."""
     with assert_requests(requests):
         assert call() == expected
 
 
 def test_a_key_that_serves_the_order_is_used_as_ever() -> None:
-    """Where a key has the order nothing is sorted: the same plan, and a slice reads no more than it takes."""
+    """If a key has the order, the plan is unchanged, and a slice reads only its own items."""
     ordered = Order.objects.filter(customer="a").order_by("-number")
     assert ordered.allow_in_memory(1).explain() == ordered.explain()
     assert pks(ordered.allow_in_memory(1)) == ["a~~3", "a~~2", "a~~1"]
@@ -139,14 +139,14 @@ def test_a_key_that_serves_the_order_is_used_as_ever() -> None:
 
 
 def test_where_missing_values_go_matters_only_where_there_can_be_any() -> None:
-    """An attribute that no item lacks is ordered by its key, wherever missing values were to go."""
+    """A required attribute uses the order of its key, whatever the position of missing values."""
     plain = Order.objects.filter(customer="a").order_by("number")
     said = Order.objects.filter(customer="a").order_by(F("number").asc(nulls_last=True))
     assert said.explain() == said.allow_in_memory().explain() == plain.explain()
 
 
 def test_without_permission_the_order_is_refused_with_the_way_out() -> None:
-    """``NoAccessPattern`` names ``allow_in_memory()``, and nothing is sent."""
+    """``NoAccessPattern`` names ``allow_in_memory()``, and no request is sent."""
     with assert_requests([]), pytest.raises(NoAccessPattern) as raised:
         list(Order.objects.filter(customer="a").order_by("total"))
     assert "call .allow_in_memory(limit=1000): primary supports it, and the app sorts up to 1000 matches" in str(
@@ -175,20 +175,20 @@ def test_one_match_too_many_is_an_error(sent: list[SentRequest], query: dict[str
         "catalog.Order: more than 2 objects match, the limit of allow_in_memory(limit=2). The result would be "
         "incomplete, so the app returns none. Raise the limit: .allow_in_memory(limit=...)."
     )
-    # Without a filter no more is read than shows that it is too much; with one a Limit would only make more requests.
+    # Without a filter, the read stops as soon as there are too many items; with one, a Limit only adds requests.
     assert [request.params.get("Limit") for request in sent] == ([None] if query else [3])
 
 
 @pytest.mark.parametrize("limit", [0, -1, True, 2.5, None, "10"])
 def test_a_limit_is_a_number_of_matches(limit: Any) -> None:
-    """Anything else is refused at once."""
+    """Any other value raises an error immediately."""
     with pytest.raises(InvalidValue, match=r"allow_in_memory\(limit=...\)"):
         Order.objects.allow_in_memory(limit)
 
 
 @pytest.mark.parametrize("name", ["json", "data", "things", "words", "numbers", "blobs"])
 def test_documents_and_sets_have_no_order(name: str) -> None:
-    """Sorting by what cannot be compared is refused by name, before anything is read."""
+    """The error names the attribute before anything is read."""
     with assert_requests([]), pytest.raises(NotSupported, match=f"order_by\\(\\) cannot take {name}, a "):
         list(Sample.objects.allow_in_memory().order_by(name))
 
@@ -202,13 +202,13 @@ def test_order_by_an_expression_needs_a_limit(order: Any) -> None:
 
 
 def test_an_unknown_name_is_told_as_such() -> None:
-    """A wrong name is a wrong name, whatever is allowed."""
+    """The error is the same with any permission."""
     with pytest.raises(UnknownField, match="Cannot resolve keyword 'totl'"):
         of_a().order_by("totl")
 
 
 def test_explain_says_what_is_sorted_and_how_much() -> None:
-    """The order is reported with the limit, and the request with the ``Limit`` that it will have."""
+    """The explanation contains the order, its limit, and the ``Limit`` of the request."""
     with assert_requests([]):
         text = of_a().order_by("status", F("total").desc(nulls_last=True)).reverse().explain()
     assert "order     sorted by status, -total (missing values last) in memory, at most 1000 matches, reversed" in text
@@ -218,7 +218,7 @@ def test_explain_says_what_is_sorted_and_how_much() -> None:
 
 
 def test_only_what_is_needed_is_read() -> None:
-    """A projection has the attributes that are sorted by, although the rows do not show them."""
+    """The projection contains the attributes of the order, even if the rows omit them."""
     with assert_requests(["Query"]) as sent:
         assert list(of_a().order_by("-total", "status").values_list("coupon")) == [(None,)] * 3
     read = set(sent[0].params["ExpressionAttributeNames"].values())
@@ -227,7 +227,7 @@ def test_only_what_is_needed_is_read() -> None:
 
 
 def test_the_default_order_of_a_model_counts_too() -> None:
-    """``Meta.ordering`` is sorted in memory where no key that may be used has it."""
+    """``Meta.ordering`` is sorted in memory if no usable key has it."""
     from tests.catalog.boards import Board, Label
 
     board = Board.objects.create(name="Work")
@@ -254,7 +254,7 @@ def test_children_are_sorted_too() -> None:
 
 
 def test_pages_are_refused() -> None:
-    """A page of what has to be read as a whole first would be a slice that says otherwise."""
+    """A page that needs a complete read would be a slice in disguise."""
     with assert_requests([]), pytest.raises(NotSupported, match=r"page\(\) is not supported after allow_in_memory"):
         of_a().order_by("total").page(2)
 

@@ -1,4 +1,4 @@
-"""A queryset after ``__in`` is read first, up to a limit, and its values are what the other one asks by."""
+"""A queryset after ``__in`` is read first, up to a limit, and provides the values of the condition."""
 
 from __future__ import annotations
 

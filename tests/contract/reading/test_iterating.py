@@ -1,4 +1,4 @@
-"""Iterating over many objects: what is read along, and what is kept in memory."""
+"""Iteration over many objects: prefetched objects, and memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.catalog.models import Order
 
 
 def test_references_are_read_in_batches_too(table: Table) -> None:
-    """``select_related`` and ``prefetch_related`` of a reference ask for each object once, a hundred at a time."""
+    """``select_related`` and ``prefetch_related`` read each referenced object once, a hundred per request."""
     numbers = range(101)
     companies = [Company(company_id=f"c{number}", name=f"Company {number}") for number in numbers]
     Company.objects.bulk_create(companies, update_conflicts=True)
@@ -31,7 +31,7 @@ def test_references_are_read_in_batches_too(table: Table) -> None:
 
 
 def test_iterating_keeps_pages_and_not_results(table: Table) -> None:
-    """The memory of iterating is that of some pages, whatever the number of items: here a third of what is read."""
+    """Iteration needs memory for some pages, whatever the number of items: a third of the read data here."""
     size, number = 300_000, 60
     for each in range(number):
         Order.objects.create(customer="c", number=each, status="x" * size)

@@ -41,7 +41,7 @@ def fill(table: Table, items: int) -> None:
 def test_looking_for_a_match_ends_where_there_is_none(
     table: Table, monkeypatch: pytest.MonkeyPatch, settings: Any, items: int, requests: int, most: int
 ) -> None:
-    """Each way to look for one match gives none, and asks for no more items at once than a page can hold."""
+    """Every search for one match returns none, and does not request more items than fit into a page."""
     for module in (budget, compiler):
         monkeypatch.setattr(module, "MAX_PAGE_ITEMS", most)
     settings.DYNAMO_SINGLE_COSTS = {"MAX_READS": 2 * items}

@@ -1,4 +1,4 @@
-"""A condition that is too long for DynamoDB is compared in Python, of as many items as ``allow_in_memory()`` says."""
+"""A condition that exceeds DynamoDB's limit is compared in Python, for up to ``allow_in_memory()`` items."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tests.unit.declaring import declare, forgotten
 
 pytestmark = pytest.mark.usefixtures("table")
 
-#: More values than any filter has room for, of which some are stored.
+#: More values than fit into a filter, some of which are stored.
 CODES = [f"c{number}" for number in range(0, 1800, 2)]
 TOTALS = list(range(0, 1800, 3))
 
 
 class Side:
-    """A buyer and purchases, here or on SQLite; ``ask`` gives the purchases, all of which may be held."""
+    """A buyer with purchases, here or on SQLite; ``ask`` returns the purchases, all of which may be in memory."""
 
     def __init__(self, buyer: Any, purchase: Any, ask: Callable[[], Any], bound: Callable[[int], Any]) -> None:
         self.Buyer, self.Purchase, self.ask, self.bound = buyer, purchase, ask, bound
@@ -183,7 +183,7 @@ READS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_long_condition_gives_djangos_objects(sides: tuple[Side, Side], condition: str) -> None:
-    """Each way to read the objects gives what it does on SQLite; a normal run reads a condition in a fifth of them."""
+    """Every kind of read has SQLite's results; a normal run tests each condition with a fifth of them."""
     reads = list(READS.items())[0 if IS_DEEP else list(CONDITIONS).index(condition) % 5 :: 1 if IS_DEEP else 5]
     found = [{name: read(CONDITIONS[condition](side.ask())) for name, read in reads} for side in sides]
     assert found[0] == found[1]
@@ -208,7 +208,7 @@ def test_write_reaches_djangos_objects(sides: tuple[Side, Side], condition: str,
 
 
 def test_write_by_the_key_compares_in_python(sides: tuple[Side, Side]) -> None:
-    """One request would have to carry the list; the object is read first."""
+    """The condition does not fit into one request, so the object is read first."""
     rows = sides[0].Purchase.objects
     assert rows.filter(pk="p00", code__in=CODES).update(name="changed") == 1
     assert rows.filter(pk="p01", code__in=CODES).update(name="changed") == 0
@@ -216,7 +216,7 @@ def test_write_by_the_key_compares_in_python(sides: tuple[Side, Side]) -> None:
 
 
 def test_write_leaves_alone_what_changed_since(sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The value that was compared is a condition of the write."""
+    """The write requires the compared value."""
     model = sides[0].Purchase
     written = model._written_if
 
@@ -232,13 +232,13 @@ def test_write_leaves_alone_what_changed_since(sides: tuple[Side, Side], monkeyp
 
 
 def test_greatest_of_whole_keys_is_of_all(sides: tuple[Side, Side]) -> None:
-    """It was that of the first key."""
+    """In the past, the result was the maximum of the first key."""
     found = [side.Purchase.objects.using(side.using).filter(pk__in=["p03", "p07", "p05"]) for side in sides]
     assert found[0].aggregate(Max("total")) == found[1].aggregate(Max("total")) == {"total__max": 7}
 
 
 def test_items_past_the_limit_are_an_error(sides: tuple[Side, Side]) -> None:
-    """It is about what the key and the other conditions let through, and not about what matches."""
+    """The limit applies to the items that the key and the other conditions return, rather than to matches."""
     rows = sides[0]
     for read in (list, lambda each: each.count(), lambda each: each.exists(), lambda each: each[:1][0]):
         with pytest.raises(TooManyMatches, match="allow_in_memory") as raised:
@@ -259,7 +259,7 @@ def test_held_items_are_read_once(sides: tuple[Side, Side]) -> None:
 
 
 def test_overlapping_parts_count_each_item_once(sides: tuple[Side, Side]) -> None:
-    """Seven items are reached, one of them by two keys."""
+    """Seven items are read, one of them with two keys."""
     condition = Q(buyer="b0") | Q(name__iexact="NAME 3")
     reached = sides[0].Purchase.objects.filter(condition).count()
     assert reached == 7

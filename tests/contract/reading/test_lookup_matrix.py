@@ -1,4 +1,4 @@
-"""Every lookup on every type of attribute, on the real engine: the answers are Python's, and paid for as documented."""
+"""Every lookup on every type of attribute has Python's results and the documented cost on the real engine."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from tests.contract.noted import case
 from tests.docs import lookup_table as matrix
 
 CELLS = [(lookup, name) for lookup in matrix.LOOKUPS for name in matrix.COLUMNS]
-#: A test of the page holds it to what the planner answers.
+#: A test compares the page with the planner.
 ANSWERED = matrix.answered()
 REFUSED = [each for each in CELLS if each not in ANSWERED]
 
 
 def by_column(cells: list[tuple[str, str]]) -> Any:
-    """The lookups of these cells, column by column: a model is declared and filled once for all of its lookups."""
+    """Return the lookups of these cells by column: one model with data serves all lookups of a column."""
     found: dict[str, list[str]] = {}
     for lookup, name in cells:
         found.setdefault(name, []).append(lookup)
     return pytest.mark.parametrize(("name", "lookups"), found.items(), ids=found)
 
 
-#: What only a key with the canonical form answers.
+#: Lookups that need a key with the canonical form.
 NEEDS_KEY = [matrix.CANONICAL]
 
 
@@ -39,14 +39,14 @@ def fill(model: Any, name: str) -> None:
 
 
 def requests(plan: Plan) -> int:
-    """How many requests a small table needs for a plan."""
+    """Return the number of requests of a plan in a small table."""
     if plan.kind == "union":
         return sum(map(requests, plan.parts))
     return len(plan.conditions)
 
 
 def assert_answered(model: Any, lookup: str, name: str) -> None:
-    """By every key that answers the lookup just those objects are found that Python finds."""
+    """Assert that every key that supports the lookup returns Python's results."""
     expected = matrix.expected(lookup, name)
     asked = [matrix.by_key(model, lookup, name, key) for key in matrix.KEYS]
     assert any(queryset is not None for queryset in asked)
@@ -63,7 +63,7 @@ def assert_answered(model: Any, lookup: str, name: str) -> None:
 @pytest.mark.usefixtures("table")
 @by_column([cell for cell in ANSWERED if cell not in NEEDS_KEY])
 def test_an_answer_is_what_python_finds(name: str, lookups: list[str]) -> None:
-    """By every key that answers a lookup just those objects are found, and a key condition reads no others."""
+    """Every supporting key returns exactly Python's results, and a key condition does not read other items."""
     with matrix.declared(name) as model:
         fill(model, name)
         for lookup in lookups:
@@ -74,7 +74,7 @@ def test_an_answer_is_what_python_finds(name: str, lookups: list[str]) -> None:
 @pytest.mark.usefixtures("table")
 @pytest.mark.parametrize(("lookup", "name"), NEEDS_KEY)
 def test_an_answer_by_a_key_of_its_own_is_what_python_finds(lookup: str, name: str) -> None:
-    """A key that has the canonical form of a text."""
+    """The key contains the canonical form of a string."""
     with matrix.models_of(lookup, name) as model:
         fill(model, name)
         assert_answered(model, lookup, name)
@@ -83,7 +83,7 @@ def test_an_answer_by_a_key_of_its_own_is_what_python_finds(lookup: str, name: s
 @pytest.mark.usefixtures("table")
 @by_column([cell for cell in ANSWERED if cell not in NEEDS_KEY])
 def test_a_missing_value_meets_no_lookup_and_every_negation(name: str, lookups: list[str]) -> None:
-    """An object without the attribute is found by ``isnull`` and left out by all others; a negation is the rest."""
+    """Only ``isnull`` finds an object without the attribute, and a negation returns all others."""
     with matrix.declared_nullable(name) as model:
         fill(model, name)
         model.objects.create(cell_id="none")
@@ -99,7 +99,7 @@ def test_a_missing_value_meets_no_lookup_and_every_negation(name: str, lookups: 
 
 @by_column(REFUSED)
 def test_what_is_not_answered_is_refused_by_name(name: str, lookups: list[str]) -> None:
-    """A cell without an answer is an error that names the attribute or the lookup, or it is a path into a document."""
+    """The error names the attribute or the lookup, unless it is a path into a document."""
     with matrix.declared(name) as model:
         for lookup in lookups:
             with case(lookup):

@@ -1,4 +1,4 @@
-"""What is unique is a way to find its object: the claim, and then its owner."""
+"""A unique value finds its object: first the claim, then the owner."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ SEVERAL = ["BatchGetItem", "BatchGetItem"]
 
 @pytest.fixture
 def coupon(table: Table) -> Coupon:
-    """What has a unique address, and no key that lists it."""
+    """Return a model with a unique address and no key that lists it."""
     return Coupon.objects.create(code="c1", email="anna@example.com")
 
 
 @pytest.fixture
 def members(table: Table) -> list[Member]:
-    """Three members, of whom two have badges."""
+    """Create three members, two of them with badges."""
     given = [("m1", "Anna@example.com", 1), ("m2", "ben@example.com", 2), ("m3", "cleo@example.com", None)]
     return [Member.objects.create(member_id=pk, email=email, badge=badge) for pk, email, badge in given]
 
@@ -59,7 +59,7 @@ def members(table: Table) -> list[Member]:
     ids=lambda value: None if callable(value) else repr(value),
 )
 def test_one_object_is_two_consistent_requests(coupon: Coupon, read: Callable[[Any], Any], expected: Any) -> None:
-    """Whatever asks, it is the same plan."""
+    """The plan does not depend on the method."""
     with assert_requests(FOUND) as sent:
         assert read(Coupon.objects.filter(email="anna@example.com")) == expected
     assert all(each.params["ConsistentRead"] for each in sent)
@@ -92,7 +92,7 @@ def test_an_object_is_got_or_created_by_what_is_unique(coupon: Coupon) -> None:
 
 
 def test_whoever_was_faster_is_got(coupon: Coupon) -> None:
-    """The claim is read consistently, so that the second look finds who took it meanwhile."""
+    """The claim is read consistently, so a second look finds its new owner."""
     done = False
 
     def take(operation: str, params: Any) -> None:
@@ -113,7 +113,7 @@ def test_writes_through_a_queryset_find_their_object_so(coupon: Coupon) -> None:
 
 
 def test_further_conditions_are_asked_of_the_owner(members: list[Member]) -> None:
-    """The claim knows nothing of them."""
+    """The claim does not contain other values."""
     with assert_requests(FOUND):
         assert not Member.objects.filter(badge=2, name="Ben").exists()
     with assert_requests(FOUND):
@@ -129,7 +129,7 @@ def test_a_claim_comes_before_a_key_that_lists_the_whole_model(members: list[Mem
 
 
 def test_a_key_that_finds_the_one_item_comes_before_a_claim(members: list[Member]) -> None:
-    """It is one request, and was declared for that; a consistent read takes the claim."""
+    """The key takes one request and was declared for this; a consistent read uses the claim."""
     with assert_requests(["Query"]):
         assert Member.objects.get(email="ANNA@example.com").pk == "m1"
     with assert_requests(FOUND):
@@ -143,7 +143,7 @@ def test_without_regard_to_case_where_the_rule_is_so(members: list[Member], look
 
 
 def test_a_folded_copy_is_as_good_as_the_text(table: Table) -> None:
-    """``iexact`` is asked of the copy, and the claim has its form."""
+    """``iexact`` uses the copy, and the claim has the same form."""
     with forgotten():
         model: Any = declare(
             "Reader",
@@ -161,13 +161,13 @@ def test_a_folded_copy_is_as_good_as_the_text(table: Table) -> None:
     "condition", [{"badge": None}, {"badge__isnull": True}, {"badge__gt": 1}, {"email__startswith": "b"}]
 )
 def test_other_questions_are_no_lookups(members: list[Member], condition: Any) -> None:
-    """Nothing that is missing is claimed, and a claim knows one value."""
+    """Missing values are not claimed, and a claim contains one value."""
     with assert_requests(["Query"]):
         list(Member.objects.filter(**condition))
 
 
 def test_an_empty_text_is_not_claimed(table: Table) -> None:
-    """Any number of objects can have it, so that no claim says which."""
+    """Any number of objects can have an empty string, so no claim identifies one."""
     Seat.objects.create(seat_id="s1", hall="A")
     with assert_requests(["Query"]):
         assert Seat.objects.filter(hall="A", code="").count() == 1
@@ -176,7 +176,7 @@ def test_an_empty_text_is_not_claimed(table: Table) -> None:
 
 
 def test_the_trash_holds_no_claims(members: list[Member]) -> None:
-    """It is asked by its key, and so is everything that may be in it."""
+    """The trash, and queries that include it, use its key."""
     members[1].delete()
     with assert_requests(NOT_FOUND):
         assert not Member.objects.filter(badge=2).exists()
@@ -187,7 +187,7 @@ def test_the_trash_holds_no_claims(members: list[Member]) -> None:
 
 
 def test_several_attributes_together(table: Table) -> None:
-    """All of them have to be given; what is given besides is asked of the owner."""
+    """All of them are required; the owner is compared with further values."""
     Seat.objects.create(seat_id="s1", hall="A", row=7)
     with assert_requests(FOUND):
         assert Seat.objects.get(hall="A", row=7).pk == "s1"
@@ -226,7 +226,7 @@ def test_each_hundred_values_are_two_batches(table: Table) -> None:
 
 
 def test_several_unique_values_are_sorted_in_memory(table: Table) -> None:
-    """Claims are in no order, so that the objects are sorted once they are read; pages are refused."""
+    """Claims have no order, so objects are sorted after the read, and pages raise an error."""
     addresses = [f"{letter}@example.com" for letter in "ba"]
     for email in addresses:
         Coupon.objects.create(code=email, email=email)
@@ -258,7 +258,7 @@ def test_pages_of_what_is_claimed(members: list[Member]) -> None:
 
 
 def test_what_has_expired_holds_nothing(table: Table) -> None:
-    """Its claim has expired with it, though both are stored still."""
+    """The claim expires with it, although both are still stored."""
     Voucher.objects.create(voucher_id="v", shop="s", number=1, expires_at=clock.now() + timedelta(hours=1))
     assert Voucher.objects.get(shop="s", number=1).pk == "v"
     with moved_time(timedelta(hours=2)), assert_requests(NOT_FOUND):
@@ -266,7 +266,7 @@ def test_what_has_expired_holds_nothing(table: Table) -> None:
 
 
 def _between(work: Callable[[], object]) -> Any:
-    """Let something be done after the first request, once."""
+    """Call a function once after the first request."""
     left = 2
 
     def interceptor(operation: str, params: Any) -> None:
@@ -296,7 +296,7 @@ def test_a_value_that_is_released_in_between_is_nobodys(coupon: Coupon) -> None:
 
 
 def test_a_claim_without_its_owner_is_reported_after_a_second_look(coupon: Coupon, table: Table) -> None:
-    """The value is taken, and nobody has it: that is an error, and not an object that is not there."""
+    """A taken value without an owner raises an error instead of DoesNotExist."""
     table.send(Request("DeleteItem", {"Key": {"pk": {"S": "COUPON#c1"}, "sk": {"S": "#METADATA"}}}))
     with assert_requests([*FOUND, *FOUND]), pytest.raises(UnexpectedItem, match=r"does not hold it.*dynamo_verify"):
         Coupon.objects.get(email="anna@example.com")

@@ -1,4 +1,4 @@
-"""What used to be answered wrongly without a word: each is answered rightly by now, or refused by name."""
+"""Queries with wrong results in the past are now correct, or raise an error."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def orders() -> Any:
     ],
 )
 def test_a_pickled_query_gives_the_same_again(ask: Any) -> None:
-    """Rows, their form and what was allowed are a part of the query, as Django's documentation says of ``values()``."""
+    """Rows, their shape and permissions are part of the query, as Django documents for ``values()``."""
     asked = ask(orders())
     fresh = Order.objects.all()
     fresh.query = pickle.loads(pickle.dumps(asked.query))
@@ -51,7 +51,7 @@ def test_a_pickled_query_gives_the_same_again(ask: Any) -> None:
 @pytest.mark.parametrize("name", ["status__isnull", "placed_at__year__isnull", "pk__isnull", "customer__isnull"])
 @pytest.mark.parametrize("value", [1, 0, "yes"])
 def test_a_test_for_null_takes_a_truth_value(name: str, value: Any) -> None:
-    """As Django's, which is a ``ValueError``."""
+    """As in Django, other values raise a ``ValueError``."""
     with pytest.raises(ValueError, match="True or False"):
         list(Order.objects.filter(customer="a", **{name: value}))
 
@@ -66,7 +66,7 @@ def test_a_test_for_null_takes_a_truth_value(name: str, value: Any) -> None:
     ],
 )
 def test_what_forces_an_insert_is_a_truth_value_or_bases(given: Any, said: str) -> None:
-    """As Django's, and nothing is sent."""
+    """As in Django, and no request is sent."""
     with assert_requests([]), pytest.raises(TypeError, match=said):
         Sample().save(force_insert=given)
 
@@ -92,7 +92,7 @@ def test_a_proxy_writes_objects_of_its_base() -> None:
 
 
 def test_a_manager_of_djangos_own_is_found_by_the_checks() -> None:
-    """Its querysets would ask an SQL database."""
+    """Its querysets would query an SQL database."""
     with forgotten():
         shelf = declare(
             "Shelf", ("SHELF2#{shelf_id}", "#M"), shelf_id=models.UnicodeAttribute(), things=django_models.Manager()
@@ -102,7 +102,7 @@ def test_a_manager_of_djangos_own_is_found_by_the_checks() -> None:
 
 
 def test_a_conditional_constraint_is_reported_where_django_reports_it() -> None:
-    """Its message speaks of the whole object, and not of the one field."""
+    """Its message belongs to the whole object rather than to one field."""
     with forgotten():
         seat = declare(
             "Stool",
@@ -120,7 +120,7 @@ def test_a_conditional_constraint_is_reported_where_django_reports_it() -> None:
 
 @pytest.mark.parametrize("pk", ["a~~01", "a~~+1", "a~~1.0", "a~~ 1", "a~~1_0"])
 def test_a_pk_has_one_spelling(pk: str) -> None:
-    """What is spelled otherwise is nobody's, as with any other text that is no ``pk``."""
+    """Another spelling does not find any object, like any other string that is not a ``pk``."""
     orders()
     assert not Order.objects.filter(pk=pk).exists()
     assert Order.objects.get(pk="a~~1").number == 1
@@ -131,7 +131,7 @@ def test_a_pk_has_one_spelling(pk: str) -> None:
 @pytest.mark.parametrize("found", [Order.objects.filter(customer="a"), Order.objects.filter(customer="a", number=3)])
 @typed
 def test_a_foreign_item_is_not_counted(table: Table, found: Any) -> None:
-    """Listing the objects refuses it, and so does counting them."""
+    """A list of the objects raises an error, and so does a count."""
     orders()
     table.send(
         Request(
@@ -146,7 +146,7 @@ def test_a_foreign_item_is_not_counted(table: Table, found: Any) -> None:
 
 @typed
 def test_a_foreign_item_behind_a_filter_is_not_counted(table: Table) -> None:
-    """Nobody can tell whether it matched, as only what matches is counted."""
+    """Only matches are counted, so the item may or may not match."""
     orders()
     item = {"pk": {"S": "CUSTOMER#a"}, "sk": {"S": "ORDER#p5003"}, "itemType": {"S": "Alien"}, "status": {"S": "open"}}
     table.send(Request("PutItem", {"Item": item}))
@@ -157,7 +157,7 @@ LONG = "x" * 1010
 
 
 def test_a_child_that_could_not_be_deleted_softly_is_not_created() -> None:
-    """The key in the trash begins with the moment; nothing is sent, and the error says what is too long."""
+    """Its key in the trash would be too long: the error names the part, and no request is sent."""
     with forgotten():
         leaf = declare(
             "Leaf",

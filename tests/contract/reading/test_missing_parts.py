@@ -56,7 +56,7 @@ def test_everything_is_listed_in_the_order_of_a_value_that_may_be_missing(tasks:
 
 
 def test_an_empty_text_comes_after_a_missing_one_and_before_all_others(table: Table) -> None:
-    """In its canonical form too, of which nothing may be left."""
+    """This includes canonical forms, which may be empty."""
     with forgotten():
         memo: Any = declare(
             "Memo",
@@ -72,7 +72,7 @@ def test_an_empty_text_comes_after_a_missing_one_and_before_all_others(table: Ta
 
 
 def test_an_empty_text_is_a_value_of_a_partition(tasks: Any) -> None:
-    """Django's default for a text that was left out."""
+    """As in Django, the default of an omitted string is the empty string."""
     assert pks(tasks.filter(owner="").order_by("level")) == ["t2", "t1"]
     assert pks(tasks.filter(owner="mike")) == ["t0"]
 
@@ -102,7 +102,7 @@ def test_where_missing_values_go_is_answered_or_refused(tasks: Any) -> None:
     ids=str,
 )
 def test_comparisons_leave_out_what_has_no_value(tasks: Any, condition: Any, expected: list[str]) -> None:
-    """As everywhere; a range of the key ends where the values end, so that nothing is read for nothing."""
+    """A key range ends at the last value, so no item is read and discarded."""
     queryset = tasks.using_index("by_due").filter(**condition)
     assert pks(queryset) == expected
     assert "filter    none" in queryset.explain()
@@ -142,7 +142,7 @@ TEXTS = st.text(max_size=3) | st.sampled_from(["", "$", "$$", "\U0010fffe", "\U0
 def test_what_is_written_sorts_as_the_values_do_and_is_never_the_same(
     one: str | None, other: str | None, place: str
 ) -> None:
-    """Also with more of the key after it, and all of it lies in front of the end of what begins with the prefix."""
+    """Stored keys sort like their values and never collide, within the range of their prefix."""
     codec = codec_for("text", place)
     ranks = [(value is None) if place == "last" else (value is not None) for value in (one, other)]
     expected = ((ranks[0], one or "") < (ranks[1], other or ""), one == other)

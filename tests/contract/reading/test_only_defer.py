@@ -1,4 +1,4 @@
-"""Objects that are read in part: what is read of them, when the rest is, and what goes with them."""
+"""Partially loaded objects: their attributes, the later read, and related objects."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ READS: list[tuple[str, Callable[[], Any], list[str], set[str]]] = [
 
 @pytest.mark.parametrize(("read", "operations", "names"), [row[1:] for row in READS], ids=[row[0] for row in READS])
 def test_what_is_read(read: Any, operations: list[str], names: set[str]) -> None:
-    """The named attributes are read, and what reading needs; all else is deferred."""
+    """The named attributes and those that the read needs are loaded; others are deferred."""
     with assert_requests(operations) as sent:
         found = read()
     assert projection(sent[0]) == names
@@ -108,7 +108,7 @@ def test_what_is_read(read: Any, operations: list[str], names: set[str]) -> None
 
 
 def test_expiry_and_the_partitions_of_a_merge_are_read_too(table: Table) -> None:
-    """What expired is left out of single items, and the items of two partitions are put in order, as without only()."""
+    """Expired items are excluded and two partitions are merged, as without only()."""
     for shelf, slot in (("a", 2), ("b", 1), ("a", 3)):
         Entry.objects.create(shelf=shelf, slot=slot, title="x")
     with assert_requests(["Query", "Query"]) as sent:
@@ -118,7 +118,7 @@ def test_expiry_and_the_partitions_of_a_merge_are_read_too(table: Table) -> None
 
 
 def test_the_parts_of_a_union_are_read_by_projections_of_their_own() -> None:
-    """Each part has its index's key and what tells its items from another part's."""
+    """Each part has its index key, and the attributes that distinguish its items from other parts."""
     asked = Person.objects.filter(Q(person_id="anna") | Q(company="c1", role="member")).only("updated_at")
     with assert_requests(["Query", "Query"]) as sent:
         found = list(asked)
@@ -141,7 +141,7 @@ def test_all_attributes_are_read_as_whole_items() -> None:
 
 
 def test_count_reads_no_attributes() -> None:
-    """Where nothing is returned, DynamoDB takes no projection."""
+    """DynamoDB does not accept a projection if no items are returned."""
     with assert_requests(["Query"]) as sent:
         assert Company.objects.only("name").count() == 2
     assert "ProjectionExpression" not in sent[0].params
@@ -153,7 +153,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(["only", "defer"]), NAMES | st.just([
 
 @given(steps=STEPS)
 def test_only_and_defer_are_chained_as_in_django(steps: list[tuple[str, list[Any]]]) -> None:
-    """After any chain of the two, what is read is what Django would select."""
+    """Any chain of the two reads the attributes that Django would select."""
     queryset: Any = Company.all_objects.filter(pk="c1")
     for method, names in steps:
         if method == "defer" or names != [None]:
@@ -167,7 +167,7 @@ def test_only_and_defer_are_chained_as_in_django(steps: list[tuple[str, list[Any
 
 
 def test_names_are_those_of_fields_and_attributes() -> None:
-    """A reference goes by its name and by that of the stored attribute, also where one takes the other back."""
+    """A reference has its own name and its stored attribute's name, and one can undo the other."""
     note = Note.objects.create(note_id="n", text="x")
     for name in ("board", "board_id"):
         assert Note.objects.only(name).get(pk=note.pk).get_deferred_fields() == {"text"}
@@ -193,7 +193,7 @@ def test_names_are_those_of_fields_and_attributes() -> None:
     ],
 )
 def test_wrong_names_are_refused(query: Any, error: type[Exception], message: str) -> None:
-    """What cannot be read by itself is reported by name, before anything is sent."""
+    """The error names attributes that cannot be read separately, before any request is sent."""
     with assert_requests(0), pytest.raises(error) as raised:
         query()
     assert message in str(raised.value)
@@ -214,14 +214,14 @@ def test_what_is_missing_is_read_when_it_is_asked_for() -> None:
 
 
 def test_an_attribute_that_an_item_lacks_is_loaded_all_the_same() -> None:
-    """What was read as missing has its default, and is not asked for again."""
+    """A missing attribute has its default, and is not read again."""
     company = Company.objects.only("founded").get(pk="c1")
     with assert_requests(0):
         assert company.founded is None
 
 
 def test_reading_the_rest_keeps_what_was_set() -> None:
-    """What the object has already stays, set in memory or read; only what it had not yet follows the item."""
+    """Assigned and loaded attributes are kept; only missing ones get the item's values."""
     company = Company.objects.only("name", "public").get(pk="c1")
     company.name = "Mine"
     company.founded = None
@@ -232,7 +232,7 @@ def test_reading_the_rest_keeps_what_was_set() -> None:
 
 
 def test_reading_the_rest_keeps_related_objects() -> None:
-    """A reference that was read along stays read, as the item still refers to it."""
+    """A prefetched reference is kept if the item still has it."""
     person = Person.objects.only("company").select_related("company").get(person_id="mike")
     with assert_requests(["GetItem"]):
         assert person.role == "member"
@@ -258,7 +258,7 @@ def test_a_refresh_reads_everything() -> None:
 
 
 def test_a_refresh_of_named_attributes_keeps_the_others() -> None:
-    """``refresh_from_db(fields=...)`` leaves what was set and is not named."""
+    """``refresh_from_db(fields=...)`` keeps other assigned attributes."""
     company = Company.objects.only("name", "stock").get(pk="c1")
     company.name, company.stock = "Mine", "MIN"
     with assert_requests(["GetItem"]):
@@ -267,7 +267,7 @@ def test_a_refresh_of_named_attributes_keeps_the_others() -> None:
 
 
 def test_a_refresh_from_a_queryset_takes_what_that_reads() -> None:
-    """As in Django, what ``only()`` leaves out stays as it is, and a save still compares with all of the item."""
+    """As in Django, attributes outside ``only()`` are kept, and a save still compares the whole item."""
     company = Company.objects.get(pk="c1")
     Company.objects.filter(pk="c1").update(name="New", stock="NEW")
     with assert_requests(["GetItem"]):
@@ -278,7 +278,7 @@ def test_a_refresh_from_a_queryset_takes_what_that_reads() -> None:
 
 
 def test_a_refresh_of_named_attributes_from_a_queryset_reads_them_though_it_leaves_them_out() -> None:
-    """As in Django, ``fields`` goes before ``only()``; what is not named stays as it is."""
+    """As in Django, ``fields`` replaces ``only()``, and other attributes are kept."""
     company = Company.objects.get(pk="c1")
     Company.objects.filter(pk="c1").update(name="New", stock="NEW")
     with assert_requests(["GetItem"]):
@@ -287,7 +287,7 @@ def test_a_refresh_of_named_attributes_from_a_queryset_reads_them_though_it_leav
 
 
 def test_a_refresh_from_a_queryset_takes_its_related_objects() -> None:
-    """What ``select_related()`` reads along is the object's then."""
+    """The object gets the related objects of ``select_related()``."""
     person = Person.objects.get(person_id="mike")
     person.refresh_from_db(from_queryset=Person.objects.select_related("company"))
     with assert_requests(0):
@@ -295,7 +295,7 @@ def test_a_refresh_from_a_queryset_takes_its_related_objects() -> None:
 
 
 def test_a_refresh_of_named_attributes_touches_nothing_else() -> None:
-    """Another writer's change of an attribute that is not named is not taken over."""
+    """Another process's change of a different attribute is not loaded."""
     company = Company.objects.get(pk="c1")
     Company.objects.filter(pk="c1").update(name="New", stock="NEW")
     with assert_requests(["GetItem"]):
@@ -304,7 +304,7 @@ def test_a_refresh_of_named_attributes_touches_nothing_else() -> None:
 
 
 def test_a_save_after_a_refresh_in_part_writes_no_old_value_back() -> None:
-    """What was neither named nor set stays as another writer left it."""
+    """Attributes that were neither named nor assigned keep another process's values."""
     company = Company.objects.get(pk="c1")
     Company.objects.filter(pk="c1").update(public=True, stock="NEW")
     company.refresh_from_db(fields=["stock"])
@@ -331,7 +331,7 @@ def test_a_refresh_of_no_attribute_sends_nothing() -> None:
 
 
 def test_a_refresh_of_an_unknown_attribute_is_refused() -> None:
-    """As in Django, before anything is sent."""
+    """As in Django, the error is raised before any request is sent."""
     company = Company.objects.get(pk="c1")
     with assert_requests(0), pytest.raises(FieldDoesNotExist):
         company.refresh_from_db(fields=["nonsense"])
@@ -340,7 +340,7 @@ def test_a_refresh_of_an_unknown_attribute_is_refused() -> None:
 
 
 def test_a_refresh_of_a_relation_forgets_what_was_prefetched() -> None:
-    """The name of the relation from other objects sends nothing; its objects are read again when they are asked for."""
+    """The name of a reverse relation does not send a request; its objects are read again on access."""
     company = Company.objects.prefetch_related("people").get(pk="c1")
     with assert_requests(0):
         company.refresh_from_db(fields=["people"])
@@ -349,7 +349,7 @@ def test_a_refresh_of_a_relation_forgets_what_was_prefetched() -> None:
 
 
 def test_a_refresh_of_a_reference_forgets_its_object() -> None:
-    """The reference is read again, and the object when it is asked for."""
+    """The reference is read again, and its object on access."""
     person = Person.objects.select_related("company").get(person_id="mike")
     with assert_requests(["GetItem"]):
         person.refresh_from_db(fields=["company"])
@@ -358,7 +358,7 @@ def test_a_refresh_of_a_reference_forgets_its_object() -> None:
 
 
 def test_a_refresh_of_a_new_object_takes_what_is_named() -> None:
-    """An object that was made by hand with the key of a stored one keeps what was set, as in Django."""
+    """As in Django, a new object with a stored object's key keeps its assigned values."""
     company = Company(company_id="c1", name="Mine")
     company.refresh_from_db(fields=["stock"])
     assert (company.name, company.stock) == ("Mine", "ACM")
@@ -367,7 +367,7 @@ def test_a_refresh_of_a_new_object_takes_what_is_named() -> None:
 
 
 def test_a_deleted_attribute_is_read_again() -> None:
-    """``del obj.field`` is Django's way to read one attribute again when it is asked for."""
+    """As in Django, ``del obj.field`` loads one attribute again on access."""
     company = Company.objects.get(pk="c1")
     Company.objects.filter(pk="c1").update(stock="NEW", public=True)
     del company.stock
@@ -377,7 +377,7 @@ def test_a_deleted_attribute_is_read_again() -> None:
 
 
 def test_a_deleted_attribute_is_saved_as_it_is_stored() -> None:
-    """What the object does not have is not written."""
+    """A save does not write attributes that the object lacks."""
     company = Company.objects.get(pk="c1")
     Company.objects.filter(pk="c1").update(stock="NEW")
     del company.stock
@@ -388,14 +388,14 @@ def test_a_deleted_attribute_is_saved_as_it_is_stored() -> None:
 
 
 def test_an_attribute_that_is_not_there_cannot_be_deleted() -> None:
-    """As of any object."""
+    """Other objects behave the same way."""
     company = Company.objects.only("name").get(pk="c1")
     with pytest.raises(AttributeError):
         del company.stock
 
 
 def test_vars_shows_what_was_read() -> None:
-    """Attributes that were left out are no part of it until they are asked for, as in Django."""
+    """As in Django, omitted attributes appear after their first access."""
     company = Company.objects.only("name").get(pk="c1")
     assert {"company_id", "name"} == vars(company).keys() - {"_state", "_stored", "deleted_at"}
     _ = company.stock
@@ -404,7 +404,7 @@ def test_vars_shows_what_was_read() -> None:
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda obj: pickle.loads(pickle.dumps(obj))])
 def test_copies_are_read_in_part_too(duplicate: Any) -> None:
-    """A copy, and a pickle, keeps what is deferred, and reads it by itself."""
+    """Copies and pickles keep deferred attributes, and load them separately."""
     company = Company.objects.only("name").get(pk="c1")
     other = duplicate(company)
     with assert_requests(["GetItem"]):
@@ -436,7 +436,7 @@ def test_what_needs_all_of_an_object_reads_it_once(use: Any) -> None:
 
 
 def test_references_that_are_followed_are_read_along() -> None:
-    """``prefetch_related`` and ``select_related`` need the reference, and no object is read for it once more."""
+    """``prefetch_related`` and ``select_related`` load the reference, without another read of the object."""
     Board.objects.create(board_id="b", name="B")
     for number in range(3):
         Note.objects.create(note_id=f"n{number}", board_id="b")
@@ -449,7 +449,7 @@ def test_references_that_are_followed_are_read_along() -> None:
 
 @pytest.mark.filterwarnings("ignore:Calling select_related")  # without names: deprecated since Django 6.1
 def test_references_that_were_deferred_are_not_followed_unasked() -> None:
-    """``select_related()`` without names follows what was read; a deferred one is read when it is asked for."""
+    """``select_related()`` without names follows loaded references; a deferred one is read on access."""
     Board.objects.create(board_id="b", name="B")
     Note.objects.create(note_id="n", board_id="b")
     with assert_requests(["Query", "GetItem"]):
@@ -462,7 +462,7 @@ def test_references_that_were_deferred_are_not_followed_unasked() -> None:
 
 
 def test_objects_read_in_part_are_found_in_every_way() -> None:
-    """Batches by pk, iteration, slices and ``contains()`` give the same objects as ever."""
+    """Batches by pk, iteration, slices and ``contains()`` return the same objects."""
     asked = Company.objects.only("name")
     company = asked.get(pk="c1")
     with assert_requests(["BatchGetItem", "Query", "GetItem"]):
@@ -472,7 +472,7 @@ def test_objects_read_in_part_are_found_in_every_way() -> None:
 
 
 def test_pages_are_read_in_part_too() -> None:
-    """A page of objects or of rows has the projection, which holds what its cursors are made of."""
+    """The projection of a page contains the attributes of its cursors."""
     with assert_requests(["Query", "Query", "Query"]) as sent:
         first = Company.objects.only("stock").page(1)
         second = Company.objects.only("stock").page(1, cursor=first.next_cursor)
@@ -483,7 +483,7 @@ def test_pages_are_read_in_part_too() -> None:
 
 
 def test_what_is_sorted_in_memory_is_read_along() -> None:
-    """The attributes of such an order are read with the named ones, so that no object is read for it once more."""
+    """The attributes of the order are read with the named ones, so no object is read twice."""
     asked = Company.objects.allow_in_memory().order_by("-stock")
     with assert_requests(["Query", "Query"]) as sent:
         assert [company.name for company in asked.only("name")] == ["Beta", "Acme"]
@@ -492,7 +492,7 @@ def test_what_is_sorted_in_memory_is_read_along() -> None:
 
 
 def test_children_that_are_read_in_part_know_their_parent() -> None:
-    """What a manager of the other side, or a prefetch of its own, gives takes no further request for the parent."""
+    """Managers of the other side and prefetches do not read the parent again."""
     Board.objects.create(board_id="b", name="B")
     for number in range(3):
         Note.objects.create(note_id=f"n{number}", board_id="b", text="x")
@@ -505,7 +505,7 @@ def test_children_that_are_read_in_part_know_their_parent() -> None:
 
 
 def test_an_object_with_its_children_is_read_whole() -> None:
-    """One Query for a whole item collection has no projection: the children are other models' items."""
+    """One Query for a collection has no projection, because the children belong to other models."""
     with assert_requests(["Query"]) as sent:
         company = Company.objects.only("name").prefetch_related("people").get(pk="c1")
         assert (company.stock, [person.role for person in company.people.all()]) == ("ACM", ["member", "member"])
@@ -513,7 +513,7 @@ def test_an_object_with_its_children_is_read_whole() -> None:
 
 
 def test_children_by_a_manager_that_reads_in_part_are_read_by_it() -> None:
-    """Children whose default manager defers something are not read with the collection, which is read whole."""
+    """The collection is read completely, so children with a deferring default manager take a separate read."""
     asked = Order.objects.only("status")
     assert asked._is_plain() is False
     assert asked.defer(None)._is_plain() is True
@@ -521,7 +521,7 @@ def test_children_by_a_manager_that_reads_in_part_are_read_by_it() -> None:
 
 @typed
 def test_explain_tells_the_projection() -> None:
-    """The plan names what is read, and that whole items are paid for."""
+    """The plan names the read attributes, and says that whole items are charged."""
     told = Company.objects.only("name").filter(pk="c1").explain()
     assert "only      pk, sk, itemType, deletedAt, company_id, name (the whole item is paid for all the same)" in told
     assert "ProjectionExpression: #a0, #a1, #a2, #a3, #a4, #a5" in told
@@ -555,7 +555,7 @@ def test_a_part_of_an_object_that_is_read_along_reads_that_object_whole(order: s
 
 
 def test_deferring_a_part_of_another_object_defers_nothing_of_this_one() -> None:
-    """What a reference leads to is read whole, so that there is nothing to leave out."""
+    """A referenced object is always read completely."""
     Person.objects.create(company_id="along", person_id="p", name="Ann")
     (person,) = Person.objects.filter(company="along").defer("company__stock")
     assert person.get_deferred_fields() == set()

@@ -1,4 +1,4 @@
-"""Objects and rows that are made of a whole page at once: what is read, held, written and told of them."""
+"""Objects and rows of a whole page: their read attributes, memory, writes and signals."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def change(table: Table, number: int, expression: str, **values: Any) -> None:
 
 
 def test_rows_of_a_query_read_what_they_hold_and_the_type() -> None:
-    """Neither the keys nor the identity, which nobody asked for."""
+    """They read neither keys nor the identity."""
     with assert_requests(["Query"] * 3) as sent:
         assert list(asked().values_list("status", flat=True)) == ["s0", "s1", "s2", "s3", "s4"]
         assert asked().values("pk").first() == {"pk": "c~~0"}
@@ -61,7 +61,7 @@ def test_rows_of_a_query_read_what_they_hold_and_the_type() -> None:
 
 
 def test_rows_that_are_put_in_order_or_looked_at_afterwards_have_their_keys() -> None:
-    """Those of several partitions, of single items, and of pages with cursors."""
+    """This includes rows of several partitions, of individual items, and of pages with cursors."""
     Order.objects.create(customer="d", number=9, status="s9")
     both = Order.objects.filter(customer__in=["c", "d"]).values_list("status", flat=True)
     with capture_requests() as sent:
@@ -73,7 +73,7 @@ def test_rows_that_are_put_in_order_or_looked_at_afterwards_have_their_keys() ->
 
 @typed
 def test_a_foreign_item_is_an_error_where_it_comes(table: Table) -> None:
-    """What comes before it is given, and what a slice passes over is not looked at."""
+    """Earlier objects are returned, and a slice does not check skipped ones."""
     change(table, 2, "SET #t = :t", t={"S": "Other"})
     objects, rows = iter(asked().iterator()), iter(asked().values_list("number").iterator())
     assert [next(objects).number, next(objects).number, next(rows), next(rows)] == [0, 1, (0,), (1,)]
@@ -86,7 +86,7 @@ def test_a_foreign_item_is_an_error_where_it_comes(table: Table) -> None:
 
 
 def test_a_value_of_another_kind_is_an_error_where_it_comes(table: Table) -> None:
-    """As when its item is read by itself; where it is not asked for, it is none."""
+    """The error is the same as for a separate read; an attribute outside the projection does not raise it."""
     change(table, 1, "SET #s = :s", s={"N": "1"})
     rows = iter(asked().values_list("status", flat=True).iterator())
     assert next(rows) == "s0"
@@ -106,7 +106,7 @@ def test_null_is_none_for_all_rows_of_a_page(table: Table) -> None:
 
 @pytest.mark.parametrize("slicing", [slice(0, 2), slice(1, 4), slice(4, 9), slice(9, 12), slice(2, None)], ids=str)
 def test_slices_are_cut_across_pages(slicing: slice) -> None:
-    """Of which each holds two items at the most."""
+    """Each page has at most two items."""
     Order.objects.filter(customer="c").update(status="x" * 350_000)
     with assert_requests(["Query"] * 3):
         assert len(asked()) == 5
@@ -117,7 +117,7 @@ def test_slices_are_cut_across_pages(slicing: slice) -> None:
 
 @pytest.mark.parametrize("read", [asked, lambda: asked().only("number", "status")], ids=["whole", "only"])
 def test_an_object_of_a_list_is_written_as_one_that_was_read_alone(table: Table, read: Any) -> None:
-    """What is not named is not written, and what belongs to no attribute is kept."""
+    """Unchanged attributes are not written, and attributes outside the model are kept."""
     change(table, 1, "SET #x = :x", x={"B": b"\x00"})
     listed, alone = read()[1], read().get(number=1)
     assert (listed._stored, type(listed._stored)) == (alone._stored, type(alone._stored))
@@ -133,7 +133,7 @@ def test_an_object_of_a_list_is_written_as_one_that_was_read_alone(table: Table,
 
 
 def test_an_object_of_a_list_notices_another_writer() -> None:
-    """It is held to what was read, though nobody looked at that before."""
+    """The write requires the loaded values, even if no code has accessed them."""
     obj = list(asked())[1]
     Order.objects.filter(customer="c", number=1).update(coupon="another's")
     obj.status = "mine"
@@ -143,7 +143,7 @@ def test_an_object_of_a_list_notices_another_writer() -> None:
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda obj: pickle.loads(pickle.dumps(obj))])
 def test_copies_of_an_object_of_a_list_can_be_saved(duplicate: Any) -> None:
-    """Before and after what is stored was looked at."""
+    """This works before and after the stored values are accessed."""
     for number, obj in enumerate(asked()):
         if number % 2:
             assert obj._stored is not None
@@ -155,7 +155,7 @@ def test_copies_of_an_object_of_a_list_can_be_saved(duplicate: Any) -> None:
 
 @typed
 def test_those_who_listen_hear_the_items() -> None:
-    """As dicts, as of any other request."""
+    """Listeners get dicts, as for any other request."""
     with capture_requests() as sent:
         list(asked().values_list("status", flat=True)[:1])
     response = sent[0].response
@@ -173,7 +173,7 @@ def test_what_a_test_answers_is_read() -> None:
 
 
 def test_those_who_listen_to_objects_are_told_of_each_as_it_is_made() -> None:
-    """One at a time: the next one is made when it is asked for."""
+    """Objects are created one at a time, on demand."""
     made: list[int] = []
 
     def receive(instance: Any, **_: Any) -> None:
@@ -188,7 +188,7 @@ def test_those_who_listen_to_objects_are_told_of_each_as_it_is_made() -> None:
 
 
 def test_objects_of_a_parent_know_it() -> None:
-    """Nothing is read for it."""
+    """They do not send a request for it."""
     company = Company.objects.create(company_id="c1", name="Acme")
     Person.objects.create(company_id="c1", person_id="p1", name="Anna")
     with assert_requests(["Query"]):
@@ -233,7 +233,7 @@ def test_objects_by_their_keys_are_held_and_written_like_others(table: Table) ->
 
 @typed
 def test_a_foreign_item_among_several_is_an_error_where_it_comes(table: Table) -> None:
-    """As it is in a list."""
+    """The error is the same as in a list."""
     change(table, 1, "SET #t = :t", t={"S": "Other"})
     found = iter(Order.objects.filter(pk__in=["c~~0", "c~~1"]).iterator())
     assert next(found).number == 0
@@ -245,7 +245,7 @@ def test_a_foreign_item_among_several_is_an_error_where_it_comes(table: Table) -
 
 
 def test_what_is_left_out_of_a_batch_is_asked_for_again(table: Table) -> None:
-    """Until all of it is read; the parts may be decoded each in its way."""
+    """Unprocessed keys are read until all are found; each part may be decoded differently."""
     asked_for: list[Any] = []
 
     def half(operation: str, params: Mapping[str, Any]) -> Any:
@@ -262,13 +262,13 @@ def test_what_is_left_out_of_a_batch_is_asked_for_again(table: Table) -> None:
 
 
 def test_in_bulk_says_the_pk_of_an_item_that_does_not_fit_its_key(table: Table) -> None:
-    """What another writer made of it: the object's own ``pk``, as ever."""
+    """For another program's item, the error contains the object's own ``pk``."""
     change(table, 1, "SET #n = :n", n={"N": "7"})
     assert list(Order.objects.in_bulk(["c~~0", "c~~1"])) == ["c~~0", "c~~7"]
 
 
 def test_those_who_listen_hear_the_items_of_a_batch(table: Table) -> None:
-    """By table, as in DynamoDB's answer."""
+    """Listeners get them by table, as in DynamoDB's response."""
     with capture_requests() as sent:
         Order.objects.in_bulk(["c~~0", "c~~1"])
     response = sent[0].response

@@ -1,4 +1,4 @@
-"""Pages on the real engine: what each has, which requests it sends, and which cursors it refuses."""
+"""Pages on the real engine: contents, requests and invalid cursors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def names(page: Any) -> str:
 
 
 def pks(page: Any) -> list[str]:
-    """What identifies the objects of a page."""
+    """Return the identities of a page's objects."""
     return [each.pk for each in page]
 
 
@@ -63,7 +63,7 @@ def walk_back(queryset: Any, page: Any, size: int, **options: Any) -> list[Any]:
 
 
 def limits(sent: list[SentRequest]) -> list[Any]:
-    """How many items each request reads at most."""
+    """Return the maximum number of items in each request."""
     return [request.params.get("Limit") for request in sent]
 
 
@@ -72,7 +72,7 @@ def limits(sent: list[SentRequest]) -> list[Any]:
 
 @pytest.mark.usefixtures("companies")
 def test_a_page_is_a_sequence() -> None:
-    """It has a length, places, slices and truth, and says what it cost."""
+    """It has a length, items, slices and a truth value, and shows its cost."""
     page = Company.objects.page(3)
     assert (len(page), page[0].name, page[-1].name, names(page[1:]), names(page)) == (3, "A", "C", "BC", "ABC")
     assert (page.has_next, page.has_previous, page.previous_cursor, page.ended_by_budget) == (True, False, None, False)
@@ -95,13 +95,13 @@ def test_without_a_filter_a_page_is_one_request(sent: list[SentRequest]) -> None
 
 @pytest.mark.usefixtures("companies")
 def test_a_page_that_is_just_full_is_the_last() -> None:
-    """Seven objects are one page of seven, without a next one that would be empty."""
+    """Seven objects are one page of seven, without an empty next page."""
     assert [len(page) for page in walk(Company.objects.all(), 7)] == [7]
 
 
 @pytest.mark.usefixtures("companies")
 def test_a_page_is_filled_whatever_the_filter_leaves_out(sent: list[SentRequest]) -> None:
-    """Reading goes on, four times as much each time, until one match more than the page holds is found."""
+    """The page reads four times as many items each time, until it has one more match than it holds."""
     queryset = Company.objects.filter(stock="T")
     pages = walk(queryset, 1)
     assert [names(page) for page in pages] == ["B", "D", "F"]
@@ -126,7 +126,7 @@ def test_pages_go_both_ways_with_any_size() -> None:
 
 @pytest.mark.usefixtures("companies")
 def test_reverse_and_orders_have_pages() -> None:
-    """A reversed queryset, or one that orders downwards, begins at the other end."""
+    """A reversed queryset and a descending order start at the other end."""
     for queryset in (Company.objects.reverse(), Company.objects.order_by("-name")):
         pages = walk(queryset, 3)
         assert [names(page) for page in pages] == ["GFE", "DCB", "A"]
@@ -156,7 +156,7 @@ def test_pages_over_several_partitions(order: Any, expected: list[str]) -> None:
 
 @pytest.mark.usefixtures("orders")
 def test_partitions_that_follow_each_other_are_read_as_they_are_needed(sent: list[SentRequest]) -> None:
-    """One request a page, and two where a page begins in one partition and ends in the next."""
+    """A page takes one request, or two if it spans two partitions."""
     pages = walk(Order.objects.filter(customer__in=["x", "y"]), 3)
     assert [page.requests for page in pages] == [1, 2, 1, 1]
     assert limits(sent) == [4, 4, 2, 4, 4]
@@ -164,7 +164,7 @@ def test_partitions_that_follow_each_other_are_read_as_they_are_needed(sent: lis
 
 @pytest.mark.usefixtures("orders")
 def test_partitions_that_are_merged_are_read_from_the_position_on(sent: list[SentRequest]) -> None:
-    """Each page reads each partition once, from where the last page ended, and what overlaps is not given twice."""
+    """Each page reads each partition once from the last position, without duplicates."""
     pages = walk(Order.objects.filter(customer__in=["x", "y"]).order_by("number"), 3)
     assert [page.requests for page in pages] == [2, 2, 2, 2]
     read = [request.response["Count"] for request in sent if request.response]
@@ -174,7 +174,7 @@ def test_partitions_that_are_merged_are_read_from_the_position_on(sent: list[Sen
 
 @pytest.mark.usefixtures("companies")
 def test_pages_of_keys(sent: list[SentRequest]) -> None:
-    """As many keys are read as a page takes, in the order asked for; missing ones are made up for."""
+    """A page reads as many keys as it holds, in order, and replaces missing ones."""
     queryset = Company.objects.filter(pk__in=["c5", "c9", "c8", "c7", "c1", "c0"])
     pages = walk(queryset, 2)
     assert [pks(page) for page in pages] == [["c5", "c1"], ["c0"]]
@@ -206,7 +206,7 @@ def test_a_page_of_one_object() -> None:
 
 @pytest.mark.usefixtures("companies")
 def test_a_scan_has_pages_forwards() -> None:
-    """They are complete; there is no way back, because a scan cannot be read backwards."""
+    """They are complete, but cannot go back, because DynamoDB cannot scan backwards."""
     queryset = Company.objects.using_index("primary").filter(stock="T").allow_scan()
     pages = walk(queryset, 2)
     assert sorted(names(page) for page in pages for page in page.items and [page]) == sorted(map(names, pages))
@@ -218,7 +218,7 @@ def test_a_scan_has_pages_forwards() -> None:
 
 
 def test_pages_of_a_union() -> None:
-    """What several keys find together is given once, in the order asked for, on any page."""
+    """Any page contains the results of several keys once, in order."""
     for slot, title in enumerate("ABCDEF"):
         Entry.objects.create(shelf="s" if slot % 2 else "t", slot=slot, title=title)
     unordered = Entry.objects.filter(Q(shelf="s") | Q(title__startswith="B") | Q(title__gte="E"))
@@ -233,7 +233,7 @@ def test_pages_of_a_union() -> None:
 
 
 def test_a_page_of_an_ordered_union_reads_on_from_the_position(sent: list[SentRequest]) -> None:
-    """Each key is read from the position's value on, and not from its beginning."""
+    """Each key is read from the position of the cursor instead of its start."""
     for slot in range(40):
         Entry.objects.create(shelf="s" if slot % 2 else "t", slot=slot, title=f"{slot:02}")
     queryset = Entry.objects.filter(Q(title__startswith="0") | Q(title__startswith="2") | Q(title__gte="30"))
@@ -243,13 +243,13 @@ def test_a_page_of_an_ordered_union_reads_on_from_the_position(sent: list[SentRe
     sent.clear()
     page = queryset.page(3, queryset.cursor_for(pages[2][1]))
     assert [each.slot for each in page] == [22, 23, 24]
-    # What begins with 0 is over by now, and what begins with 2 is read after the object.
+    # Objects that start with 0 are finished, and those that start with 2 are read after the object.
     assert [(request.params["Limit"], request.response["ScannedCount"]) for request in sent] == [(4, 4), (5, 5)]
 
 
 @pytest.mark.usefixtures("orders")
 def test_single_items_of_an_ordered_union_are_read_until_they_are_passed(sent: list[SentRequest]) -> None:
-    """A key that stands in front of the position is not asked for again, whichever way the pages go."""
+    """A key before the position is not read again, in either direction."""
     single = Order.objects.filter(Q(customer="x", number=1) | Q(customer="y", number__gt=1)).order_by("number")
     expected = ["x~~1", "y~~2", "y~~3", "y~~4"]
     for size in (1, 2):
@@ -269,7 +269,7 @@ def test_single_items_of_an_ordered_union_are_read_until_they_are_passed(sent: l
 
 @pytest.mark.usefixtures("companies")
 def test_the_object_at_a_cursor_may_be_gone() -> None:
-    """A cursor names a place: the object there may be renamed, in the trash, or deleted for good."""
+    """A cursor is a position: its object may be renamed, in the trash, or permanently deleted."""
     for change in ("renamed", "trash", "gone"):
         page = Company.objects.page(2)
         last = page[-1]
@@ -307,7 +307,7 @@ def test_a_page_whose_objects_went_leads_back() -> None:
 
 
 def test_no_page_gives_what_has_expired_or_is_in_the_trash() -> None:
-    """Pages are filled with what the queryset gives, whatever lies between."""
+    """A page is filled with results, whatever is between them."""
     yesterday = timezone.now() - timedelta(days=1)
     for number in range(6):
         Ticket.objects.create(code=f"t{number}", expires_at=yesterday if number % 2 else None)
@@ -334,7 +334,7 @@ def test_equal_keys_of_an_index_are_each_given_once() -> None:
         Entry.objects.filter(title="same"),
         Employee.objects.filter(employee_id__in=[each.employee_id for each in employees]).order_by("firm"),
         Employee.objects.filter(employee_id__in=[each.employee_id for each in employees]).order_by("-firm"),
-        # A bound that DynamoDB cannot leave out where there is another one too.
+        # A limit that DynamoDB cannot express next to another one.
         Employee.objects.filter(employee_id__in=[each.employee_id for each in employees], firm__lt="f2").order_by(
             "firm"
         ),
@@ -352,7 +352,7 @@ def test_equal_keys_of_an_index_are_each_given_once() -> None:
 
 
 def test_a_budget_ends_a_page(sent: list[SentRequest], companies: None) -> None:
-    """After so many requests the page ends with what was found; its cursor goes on where reading ended."""
+    """After a number of requests, the page ends with its results, and the cursor continues from there."""
     sent.clear()
     queryset = Company.objects.filter(stock="-")
     pages = walk(queryset, 2, max_requests=1)
@@ -368,7 +368,7 @@ def test_a_budget_ends_a_page(sent: list[SentRequest], companies: None) -> None:
 
 @pytest.mark.usefixtures("companies")
 def test_a_budget_loses_nothing() -> None:
-    """Pages that were ended early hold together what the query gives, forwards and backwards."""
+    """Together, shortened pages contain all results, forwards and backwards."""
     for queryset in (
         Company.objects.filter(stock="T"),
         Company.objects.filter(pk__in=["x", "c1", "y", "z", "c3", "c4", "v", "w", "c5"], stock="T"),
@@ -386,7 +386,7 @@ def test_a_budget_loses_nothing() -> None:
 
 @pytest.mark.usefixtures("companies")
 def test_a_page_that_a_budget_left_empty_leads_both_ways() -> None:
-    """Its previous page ends, and its next one begins, where reading was ended."""
+    """Its previous page ends at the end of the read, and its next page starts there."""
     queryset = Company.objects.filter(name__in=["A", "G"], stock=None).using_index("by_name")
     first = queryset.page(1)
     assert names(first) == "A"
@@ -404,7 +404,7 @@ def test_a_page_that_a_budget_left_empty_leads_both_ways() -> None:
 @pytest.mark.usefixtures("orders")
 @pytest.mark.parametrize("order", ["number", "-number"])
 def test_a_budget_of_merged_partitions(order: str) -> None:
-    """The place where a merge stops is that of the partition which is behind; nothing is lost or given twice."""
+    """A merge stops at the position of its slowest partition, without losses or duplicates."""
     queryset = Order.objects.filter(customer__in=["x", "y"], status="sent").order_by(order)
     expected = pks(queryset)
     pages = walk(queryset, 1, max_requests=2)
@@ -417,7 +417,7 @@ def test_a_budget_of_merged_partitions(order: str) -> None:
 
 @pytest.mark.usefixtures("orders")
 def test_a_budget_that_cannot_make_a_page_is_refused() -> None:
-    """Merged partitions are all read before the first object is known; the message says how many that takes."""
+    """The first object needs all partitions; the message contains the number of requests."""
     queryset = Order.objects.filter(customer__in=["x", "y", "z"]).order_by("number")
     with (
         assert_requests(0),
@@ -429,12 +429,12 @@ def test_a_budget_that_cannot_make_a_page_is_refused() -> None:
         union.page(2, max_requests=9)
 
 
-# other shapes, and what is read along
+# other shapes and prefetched objects
 
 
 @pytest.mark.usefixtures("companies")
 def test_rows_have_pages() -> None:
-    """``values()`` and ``values_list()`` are given page by page as objects are."""
+    """Pages of ``values()`` and ``values_list()`` work like pages of objects."""
     pages = walk(Company.objects.values_list("name", flat=True), 3)
     assert [list(page) for page in pages] == [["A", "B", "C"], ["D", "E", "F"], ["G"]]
     assert Company.objects.values("stock").page(2).items == ({"stock": None}, {"stock": "T"})
@@ -442,7 +442,7 @@ def test_rows_have_pages() -> None:
 
 @pytest.mark.usefixtures("companies")
 def test_objects_that_are_read_in_part_have_pages() -> None:
-    """``only()`` changes nothing about the order; a cursor cannot be made for such an object."""
+    """``only()`` does not affect the order, but a cursor needs a complete object."""
     pages = walk(Company.objects.only("name"), 4)
     assert [names(page) for page in pages] == ["ABCD", "EFG"]
     with pytest.raises(NotSupported, match="Read the object without only"):
@@ -450,7 +450,7 @@ def test_objects_that_are_read_in_part_have_pages() -> None:
 
 
 def test_related_objects_are_read_for_the_page_only() -> None:
-    """One BatchGetItem for the references of a page, one Query for each company's people; both count."""
+    """One BatchGetItem reads the references of a page, and one Query each company's people; both count."""
     for number in range(3):
         company = Company.objects.create(company_id=f"c{number}", name=f"N{number}")
         Person.objects.create(company=company, person_id="p", name="Anna")
@@ -484,7 +484,7 @@ def test_the_asynchronous_twin() -> None:
 
 @pytest.mark.usefixtures("companies")
 def test_a_page_from_any_object(sent: list[SentRequest]) -> None:
-    """The page after an object and the one before it; making the cursors sends nothing."""
+    """The cursors of an object lead to the pages after and before it, without a request."""
     queryset = Company.objects.all()
     company = Company.objects.get(pk="c3")
     sent.clear()
@@ -516,7 +516,7 @@ FOREIGN: list[tuple[str, Callable[[], Any], Callable[[], Any], str]] = [
 
 
 def person() -> Person:
-    """Somebody of the first company."""
+    """Return a person of the first company."""
     return Person.objects.create(company_id="c0", person_id="p", name="Anna")
 
 
@@ -536,7 +536,7 @@ def test_only_the_querysets_own_objects_have_cursors(
 
 @pytest.mark.usefixtures("companies")
 def test_a_cursor_of_another_query_is_refused_before_anything_is_sent() -> None:
-    """Changed, foreign and made-up cursors are told apart from good ones without a request."""
+    """Changed, foreign and invented cursors are detected without a request."""
     text = Company.objects.page(2).next_cursor or ""
     for queryset, cursor in (
         (Company.objects.filter(stock="T"), text),
@@ -553,7 +553,7 @@ def test_a_cursor_of_another_query_is_refused_before_anything_is_sent() -> None:
 @pytest.mark.usefixtures("orders")
 @pytest.mark.parametrize("wrap", [lambda condition: condition, lambda condition: ~Q(~condition)])
 def test_a_set_is_asked_for_in_one_order(wrap: Callable[[Q], Q]) -> None:
-    """A cursor is good in a process that gives the members of a set in another order, as each does with texts."""
+    """A cursor is valid in a process with another order of the set's members."""
     one_way, other_way = {0, 8}, {8, 0}
     assert list(one_way) != list(other_way)
     numbers, same_numbers = (
@@ -572,13 +572,13 @@ def test_a_size_that_is_none_is_refused(size: Any) -> None:
 
 @pytest.mark.parametrize("budget", [0, -1, 1.5, "3", True])
 def test_a_budget_that_is_none_is_refused(budget: Any) -> None:
-    """At least one request may be sent."""
+    """At least one request is required."""
     with assert_requests(0), pytest.raises(InvalidValue, match="max_requests must be an integer, 1 or more"):
         Company.objects.page(2, max_requests=budget)
 
 
 def test_what_is_put_in_order_in_memory_has_no_pages() -> None:
-    """It is read whole before anything is known of its order."""
+    """The order is known only after a complete read."""
     for queryset in (
         Company.objects.order_by("stock").allow_in_memory(10),
         Company.objects.filter(pk__in=["c0", "c1"]).order_by("stock").allow_in_memory(10),
@@ -599,14 +599,14 @@ def test_what_is_put_in_order_in_memory_has_no_pages() -> None:
     ],
 )
 def test_what_is_computed_has_no_pages(queryset: Callable[[], Any]) -> None:
-    """Groups, distinct rows and dates are known once every match is read."""
+    """Groups, distinct rows and dates are known only after every match is read."""
     with assert_requests(0), pytest.raises(NotSupported, match="is not supported for computed results"):
         queryset().page(2)
 
 
 @pytest.mark.parametrize("order", ["firm", "-firm"])
 def test_a_budget_may_end_at_a_strict_bound(order: str) -> None:
-    """Where the last item that was read is the one that the bound leaves out, nothing is left to read."""
+    """If the last item read is the excluded limit, the read is complete."""
     for number in range(4):
         Employee.objects.create(firm_id=f"f{number}", employee_id="e", name="x")
         Employee.objects.create(firm_id=f"f{number}", employee_id="g", name="y")

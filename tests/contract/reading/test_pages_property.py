@@ -1,6 +1,6 @@
-"""Walking a query page by page while others write: nothing that was left alone is given twice or left out.
+"""A walk over pages during concurrent writes returns every untouched object exactly once.
 
-``PAGES_EXAMPLES`` sets how many walks are made (50 in a normal run, 100 in a deep one).
+``PAGES_EXAMPLES`` sets the number of walks (50 in a normal run, 100 in a deep one).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TITLES = ["A", "A B", "AB", "B", "b"]
 SCORES = [-1, 0, 2, 2.5]
 Key = tuple[str, int]
 
-#: What is asked, and the orders that a key serves it in.
+#: A query, and the orders that a key supports.
 QUESTIONS: list[tuple[str, Any, list[tuple[str, ...]]]] = [
     ("a partition", lambda found: found.filter(shelf="a"), [(), ("slot",), ("-slot",)]),
     ("a range", lambda found: found.filter(shelf="a", slot__gt=-2), [(), ("-slot",)]),
@@ -132,7 +132,7 @@ def fill(entries: list[dict[str, Any]]) -> None:
 
 
 def write(kind: str, shelf: str, slot: int, title: str | None) -> Key:
-    """Let somebody else write; the key of what was written."""
+    """Write as another process, and return the key."""
     stored = Entry.all_objects.filter(shelf=shelf, slot=slot).first()
     if stored is None:
         if kind == "create":
@@ -150,7 +150,7 @@ def write(kind: str, shelf: str, slot: int, title: str | None) -> Key:
 
 
 def keys(page: Any) -> list[Key]:
-    """What identifies the objects of a page."""
+    """Return the identities of a page's objects."""
     return [(entry.shelf, entry.slot) for entry in page]
 
 
@@ -191,7 +191,7 @@ def test_what_is_left_alone_is_given_once(entries: list[dict[str, Any]], walk: d
     text = queryset.explain()
     assert [key for key in given_forwards if key not in touched] == untouched, text
 
-    # Nobody writes any more: what comes on the way back is what is there now.
+    # There are no more writes, so the way back returns the current objects.
     now = keys(queryset)
     backwards = [keys(page)]
     while page.has_previous:
@@ -211,7 +211,7 @@ def test_what_is_left_alone_is_given_once(entries: list[dict[str, Any]], walk: d
 def test_pages_begin_and_end_at_any_object(
     entries: list[dict[str, Any]], walk: dict[str, Any], place: int, size: int
 ) -> None:
-    """The cursors of an object give what comes after it and what comes before it, without the object itself."""
+    """An object's cursors lead to the objects after and before it, without the object."""
     fill(entries)
     queryset = ask(walk)
     objects = list(queryset)

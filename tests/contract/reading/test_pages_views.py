@@ -112,7 +112,7 @@ def test_the_context_is_that_of_a_list_view() -> None:
 
 
 def test_a_cursor_may_stand_in_the_path(client: Client) -> None:
-    """As Django's page number may."""
+    """Django's page number can also be in the path."""
     cursor = Company.objects.page(3).next_cursor
     assert client.get(f"/companies/{cursor}/").content.decode().startswith("DEF ")
 
@@ -124,7 +124,7 @@ def test_the_first_page_has_djangos_number(client: Client) -> None:
 
 
 def test_a_wrong_cursor_is_not_found_and_logged(client: Client, caplog: pytest.LogCaptureFixture) -> None:
-    """The list view answers 404, as Django's does for a page that is not there, and the log says why."""
+    """As in Django, the list view returns a 404, and the log contains the reason."""
     for address in ("?page=2", "?page=last", f"?page={Company.objects.reverse().page(3).next_cursor}"):
         caplog.clear()
         with caplog.at_level(logging.WARNING), assert_requests(0):
@@ -135,13 +135,13 @@ def test_a_wrong_cursor_is_not_found_and_logged(client: Client, caplog: pytest.L
 
 
 def test_a_wrong_cursor_elsewhere_is_a_bad_request(client: Client) -> None:
-    """A view that does not catch ``InvalidCursor`` answers 400."""
+    """A view that does not catch ``InvalidCursor`` returns status 400."""
     assert client.get("/plain/").content == b"ABC"
     assert client.get("/plain/?page=2").status_code == 400
 
 
 def test_an_empty_list_is_a_page_or_not_found() -> None:
-    """``allow_empty`` is kept: an empty list is an empty page, or 404."""
+    """With ``allow_empty``, an empty list is an empty page; otherwise, it is a 404."""
     options = {"queryset": Company.objects.filter(name="x"), "paginate_by": 3}
     view: Any = type("View", (CursorListMixin, ListView), options).as_view()
     assert names(view(RequestFactory().get("/")).context_data["page_obj"]) == ""
@@ -169,7 +169,7 @@ def test_a_view_has_a_budget() -> None:
 
 
 def test_a_paginator_in_a_function() -> None:
-    """``get_page()`` gives the first page for a cursor that is not the query's; ``page()`` says so."""
+    """``get_page()`` returns the first page for an invalid cursor, and ``page()`` raises an error."""
     paginator = CursorPaginator(Company.objects.all(), 3)
     first = paginator.get_page(None)
     assert repr(first) == "<Page of 3 objects>"
@@ -191,7 +191,7 @@ def test_what_takes_a_count_is_refused(name: str) -> None:
 
 
 def test_methods_that_take_a_count_are_refused() -> None:
-    """Neither pages nor paginators know numbers."""
+    """Pages and paginators do not have numbers."""
     paginator = CursorPaginator(Company.objects.all(), 3)
     page = paginator.page()
     for method in (
@@ -213,7 +213,7 @@ def test_what_a_paginator_cannot_do_is_told_at_once() -> None:
 
 
 def test_every_public_name_of_djangos_paginator_is_ours() -> None:
-    """What Django's classes have beside the constants is overridden, so that nothing counts by inheritance."""
+    """All members of Django's classes except constants are overridden, so that none counts by inheritance."""
     ours = {"ELLIPSIS", "default_error_messages"}
     classes = [each for each in django_paginator.Paginator.__mro__ if each.__module__ == django_paginator.__name__]
     public = {name for each in classes for name in vars(each) if not name.startswith("_")}

@@ -1,4 +1,4 @@
-"""``F()`` in conditions: DynamoDB compares two attributes of an item, and what Python matches in memory is the same."""
+"""``F()`` in conditions: DynamoDB and Python compare two attributes of an item with the same result."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_an_unequal_pair_of_pynamodb_is_the_opposite_of_an_equal_one(orders: Any
 
 
 def test_moments_are_compared(table: Any) -> None:
-    """Of an object that was made in one millisecond, the two are the same."""
+    """Both datetimes of a new object are the same within a millisecond."""
     with frozen_time(timezone.now()):
         Product.objects.create(product_id="p")
     changed = Product.objects.filter(pk="p", updated_at__gt=F("created_at"))

@@ -1,4 +1,4 @@
-"""Several partitions of one query: read at once, in the right order, and no more of them than are needed."""
+"""Several partitions of one query are read in parallel, in the right order, and only if needed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dynamo_single.testing import assert_requests, intercept, refuse
 from project.directory.models import Company, Person
 
 COMPANIES = [f"c{number}" for number in range(8)]
-#: Seconds after which a Query that no other one meets is an error: far more than a busy machine takes.
+#: After this many seconds, a Query without a parallel one is an error; a busy machine takes far less.
 PATIENCE = 60.0
 
 
@@ -60,7 +60,7 @@ def meeting(together: threading.Barrier) -> Any:
     ids=["list", "count", "iterator", "merged", "prefetched"],
 )
 def test_partitions_are_read_at_once(read: Any, before: int) -> None:
-    """Eight Queries are under way together, and each partition is read once."""
+    """Eight Queries run in parallel, and each partition is read once."""
     together = threading.Barrier(len(COMPANIES))
     sent: list[str] = []
 
@@ -75,20 +75,20 @@ def test_partitions_are_read_at_once(read: Any, before: int) -> None:
 
 
 def test_eight_are_under_way_together() -> None:
-    """All of them meet before one is answered."""
+    """All of them start before one gets its response."""
     with meeting(threading.Barrier(8)), assert_requests(["Query"] * 8):
         assert [person.name for person in everybody()] == NAMES
 
 
 def test_a_merge_keeps_its_order() -> None:
-    """Partitions that are put in order together come as before."""
+    """Merged partitions keep their order."""
     with meeting(threading.Barrier(8)), assert_requests(["Query"] * 8):
         found = [person.person_id for person in everybody().order_by("person_id")]
     assert found == sorted(found)
 
 
 def test_the_setting_reads_one_after_the_other(table: Table) -> None:
-    """With ``PARALLEL_READS`` of one, everything is asked for in the caller's own thread, the state too."""
+    """With ``PARALLEL_READS`` of one, the caller's own thread sends every request, including the state."""
     threads: set[int] = set()
     settings = {"TABLE_NAME": table.name, "ENDPOINT_URL": table.settings.endpoint_url, "PARALLEL_READS": 1}
     with (
@@ -103,12 +103,12 @@ def test_the_setting_reads_one_after_the_other(table: Table) -> None:
 
 @pytest.mark.parametrize(("read", "requests"), [(lambda: everybody()[:3], 2), (lambda: everybody().exists(), 1)])
 def test_what_a_slice_does_not_need_is_not_read(read: Any, requests: int) -> None:
-    """Where few are wanted, partitions are read one after the other, as they are needed."""
+    """A small slice reads partitions sequentially, as needed."""
     with assert_requests(["Query"] * requests):
         assert read()
 
 
 def test_an_error_of_one_partition_is_the_querysets() -> None:
-    """Nothing is left out in silence."""
+    """The queryset raises the error instead of omitting objects."""
     with refuse("ThrottlingException", operation="Query", times=1), pytest.raises(Throttled):
         list(everybody())

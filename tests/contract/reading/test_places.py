@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("table")
 
 @pytest.fixture(autouse=True)
 def treatises(table: Any) -> None:
-    """Four, one of which has neither price nor tags."""
+    """Create four treatises, one without a price and tags."""
     for title, price, tags in (("a", Decimal("2.5"), ["x", "y"]), ("b", 10, ["z"]), ("c", Decimal("-1"), [])):
         Treatise.objects.create(
             id=title, data={"title": title, "price": price, "tags": tags, "by": {"name": title * 2}}

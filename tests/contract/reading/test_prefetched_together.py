@@ -1,4 +1,4 @@
-"""Children of many parents are read by one Query for each partition, however many relations are named."""
+"""One Query per partition reads children of many parents, whatever the number of relations is."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.contract.conftest import Registering, shown
 pytestmark = pytest.mark.usefixtures("table")
 
 COMPANIES = 5
-#: Seconds after which a Query that no other one meets is an error: far more than a busy machine takes.
+#: After this many seconds, a Query without a parallel one is an error; a busy machine takes far less.
 PATIENCE = 60.0
 
 
@@ -38,7 +38,7 @@ def companies() -> Any:
 
 
 def sizes(found: Any) -> list[tuple[int, int]]:
-    """How many people and offices each company has."""
+    """Return the numbers of each company's people and offices."""
     return [(len(company.people.all()), len(company.offices.all())) for company in found]
 
 
@@ -112,7 +112,7 @@ def test_a_list_of_the_admin_reads_each_partition_once(companies: Any, registere
 
 
 def test_children_know_their_parent(companies: Any) -> None:
-    """As Django's function assigns it."""
+    """The app assigns the parent like Django's function."""
     for company in companies:
         assert all(child.company is company for child in (*company.people.all(), *company.offices.all()))
 
@@ -155,7 +155,7 @@ def test_relations_that_are_not_adjacent_are_read_separately() -> None:
 
 
 def test_a_queryset_of_its_own_is_read_separately(companies: Any) -> None:
-    """It may select other objects."""
+    """The queryset may contain other objects."""
     offices = Prefetch("offices", Office.objects.filter(address="Main street"))
     found = Company.objects.prefetch_related("people", offices)
     with assert_requests(["Query"] * (1 + 2 * COMPANIES)):
@@ -163,19 +163,19 @@ def test_a_queryset_of_its_own_is_read_separately(companies: Any) -> None:
 
 
 def test_a_second_queryset_of_a_relation_is_an_error(companies: Any) -> None:
-    """As Django's function raises it."""
+    """Django's function raises the same error."""
     with pytest.raises(ValueError, match="'people' lookup was already seen with a different queryset"):
         list(companies.prefetch_related(Prefetch("people", Person.objects.filter(name="P0"))))
 
 
 def test_an_unknown_relation_is_djangos_error(companies: Any) -> None:
-    """Beside relations that exist."""
+    """Other relations exist."""
     with pytest.raises(AttributeError, match="Cannot find 'staff' on Company object"):
         list(companies.prefetch_related("staff"))
 
 
 def test_a_pending_child_is_refused(companies: Any) -> None:
-    """In a block it would be missing from what is read."""
+    """In a block, the read would miss it."""
     with transactions.atomic():
         Office.objects.create(company_id="c1", office_id="new", city="Bonn")
         with pytest.raises(PendingWrite):

@@ -1,4 +1,4 @@
-"""Lookups on the real engine: documents, moments finer than they are stored, and conditions that are too long."""
+"""Lookups on the real engine: documents, datetimes with a finer precision, and conditions that are too long."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def found(**conditions: Any) -> list[str]:
 
 
 def test_a_filter_reaches_into_maps_lists_and_sets() -> None:
-    """Paths, members and keys of documents are filtered by DynamoDB."""
+    """DynamoDB filters paths, members and keys of documents."""
     Sample.objects.create(sample_id="s1", data={"price": 5, "tags": ["a"]}, things=[1, "x"], words={"red", "blue"})
     Sample.objects.create(sample_id="s2", data={"price": 7.5})
     assert found(data__price__gte=6) == ["s2"]
@@ -63,7 +63,7 @@ def test_a_number_in_a_path_is_a_key_or_a_position() -> None:
 
 
 def test_null_in_a_document_is_a_value() -> None:
-    """As with Django's JSONField: ``=None`` finds JSON's null, ``isnull`` asks whether the key is there."""
+    """As in Django's JSONField, ``=None`` finds JSON's null, and ``isnull`` tests whether the key exists."""
     Sample.objects.create(sample_id="null", data={"x": None})
     Sample.objects.create(sample_id="one", data={"x": 1})
     Sample.objects.create(sample_id="without", data={})
@@ -110,14 +110,14 @@ def test_equal_json_is_found_however_it_was_written() -> None:
     ],
 )
 def test_lookups_without_meaning_are_refused(conditions: dict[str, Any], message: str) -> None:
-    """JSON text is compared as a whole, and only a map has keys."""
+    """JSON strings are compared as a whole, and only a map has keys."""
     with assert_requests(0), pytest.raises(NotSupported) as raised:
         list(Sample.objects.filter(**conditions))
     assert message in str(raised.value)
 
 
 def test_sizes_are_counted_by_dynamodb() -> None:
-    """Sets, lists, maps and bytes have as many members as Python says; texts are counted in UTF-16."""
+    """Sizes of sets, lists, maps and bytes are the same as in Python; strings are measured in UTF-16."""
     Sample.objects.create(
         sample_id="s",
         data={"list": [1, 2], "text": "é𝄞", "n": 5},
@@ -138,7 +138,7 @@ def test_sizes_are_counted_by_dynamodb() -> None:
 
 
 def test_a_key_may_be_called_size() -> None:
-    """Where steps follow, or in an expression, it is a key of the map; else the map's size is asked for."""
+    """Before further steps, or in an expression, it is a key of the map; otherwise it is the map's size."""
     Sample.objects.create(sample_id="s", data={"size": {"w": 3}})
     Sample.objects.create(sample_id="t", data={"size": 3})
     assert found(data__size=1) == ["s", "t"]
@@ -150,7 +150,7 @@ def test_a_key_may_be_called_size() -> None:
 
 @pytest.mark.parametrize("size", [1.5, "1", True])
 def test_a_size_is_a_whole_number(size: Any) -> None:
-    """Anything else is reported before it is sent."""
+    """Any other value raises an error before any request is sent."""
     with pytest.raises(InvalidValue, match="size is compared with whole numbers"):
         found(words__size=size)
 
@@ -184,14 +184,14 @@ def test_several_keys_are_asked_for_at_once() -> None:
     ("lookup", "value"), [("iexact", "1"), ("size", 1), ("attribute_type", "S"), ("size__gt", 1), ("startswith", "1")]
 )
 def test_a_pk_of_several_values_is_asked_for_exactly(lookup: str, value: Any) -> None:
-    """It is not stored, so nothing else than its values can be compared."""
+    """It is not stored, so only exact values can be compared."""
     with pytest.raises(NotSupported, match=r"is not supported on catalog.Order, whose pk consists of customer, number"):
         list(Order.objects.filter(**{f"pk__{lookup}": value}))
 
 
 @own_names
 def test_iexact_is_answered_by_a_canonical_key() -> None:
-    """A key that holds the canonical form answers it by one Query, and is the only thing that does."""
+    """Only a key with the canonical form supports the lookup, in one Query."""
     Member.objects.create(member_id="m", email="Ann@Example.org")
     with assert_requests(["Query"]) as sent:
         assert [member.pk for member in Member.objects.filter(email__iexact=" ann@example.ORG")] == ["m"]
@@ -201,7 +201,7 @@ def test_iexact_is_answered_by_a_canonical_key() -> None:
 
 
 def test_nested_values_have_no_index() -> None:
-    """Asking by one alone is told so, and so is a key that names one; filtering by one is not refused."""
+    """A query by only a nested value raises an error, as does a key that contains it; a filter works."""
     with pytest.raises(NoAccessPattern, match=r"also keep data__price in a separate attribute.*have no index"):
         list(Product.objects.filter(data__price=5))
     with forgotten(), pytest.raises(ConfigurationError, match="DynamoDB cannot index nested values"):
@@ -213,7 +213,7 @@ def test_nested_values_have_no_index() -> None:
     assert list(Product.objects.filter(pk="product-1", data__price=5)) == []
 
 
-# values between two that can be stored
+# values between two storable ones
 
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
 LATER = NOON + timedelta(microseconds=500)
@@ -239,12 +239,12 @@ LATER = NOON + timedelta(microseconds=500)
     ],
 )
 def test_a_moment_between_two_milliseconds_is_compared_as_it_is(lookup: str, value: Any, *, matches: bool) -> None:
-    """What is finer than the stored values is not cut off before it is compared, in a key and in a filter."""
+    """A datetime with a finer precision is not truncated before it is compared, in keys and filters."""
     Order.objects.create(customer="c", number=1, placed_at=NOON)
     Ticket.objects.create(code="t", expires_at=NOON.replace(year=2100))
     assert Order.objects.filter(customer="c", **{f"placed_at__{lookup}": value}).exists() is matches
     assert Order.objects.filter(**{f"placed_at__{lookup}": value}).exists() is matches
-    # Against all that are left out: nothing may be in both.
+    # Compared with all excluded objects: the two must be disjoint.
     assert Order.objects.filter(customer="c").exclude(**{f"placed_at__{lookup}": value}).exists() is not matches
 
 
@@ -279,7 +279,7 @@ def test_a_fraction_is_compared_with_whole_numbers(conditions: dict[str, Any], e
 
 @pytest.mark.parametrize("value", [datetime(2024, 1, 1), "2024-01-01T00:00:00", datetime(2024, 1, 1).date()])
 def test_a_naive_moment_warns_as_django_does(value: Any) -> None:
-    """Without a time zone a moment is taken in the default one, with Django's warning, in lookups and when saving."""
+    """As in Django, a naive datetime uses the default time zone and logs a warning, in lookups and saves."""
     with pytest.warns(RuntimeWarning, match=r"Sample.moment received a naive datetime \(2024-01-01 00:00:00\)"):
         Sample.objects.create(sample_id="s", moment=value)
     with pytest.warns(RuntimeWarning, match="naive"):
@@ -301,7 +301,7 @@ def test_a_naive_moment_warns_as_django_does(value: Any) -> None:
     ],
 )
 def test_a_filter_that_dynamodb_would_refuse_is_refused_before(query: Callable[[], Any], said: str) -> None:
-    """An expression of more than 4 KB or 300 operators is named, with the limit and the way out."""
+    """An expression of more than 4 KB or 300 operators raises an error with the limit and the fix."""
     for ask in (list, lambda queryset: queryset.count(), lambda queryset: queryset.explain()):
         with assert_requests(0), pytest.raises(NotSupported) as raised:
             ask(query())
@@ -311,7 +311,7 @@ def test_a_filter_that_dynamodb_would_refuse_is_refused_before(query: Callable[[
 
 
 def test_a_filter_of_some_hundred_values_is_sent() -> None:
-    """What DynamoDB takes is not refused."""
+    """Expressions within DynamoDB's limits work."""
     Sample.objects.create(sample_id="s", text="t399")
     assert found(text__in=[f"t{i}" for i in range(400)]) == ["s"]
 

@@ -1,4 +1,4 @@
-"""Ranges and order on the real engine: numbers, moments and optional parts in keys, and items that expire."""
+"""Ranges and orders on the real engine: numbers, datetimes and optional parts in keys, and expiring items."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.catalog.models import Order, Ticket
 
 @pytest.fixture
 def orders(table: Any) -> None:
-    """Orders whose numbers sort differently as texts."""
+    """Create orders whose numbers sort differently as strings."""
     start = datetime(2024, 9, 20, tzinfo=UTC)
     for number in (-5, 1, 2, 9, 10, 100):
         Order.objects.create(customer="c", number=number, placed_at=start + timedelta(days=number), coupon="SAVE")
@@ -36,13 +36,13 @@ def orders(table: Any) -> None:
     ],
 )
 def test_numbers_in_a_key_are_compared_as_numbers(conditions: dict[str, Any], expected: list[int]) -> None:
-    """Ranges over a number in the sort key follow the numbers, not their texts."""
+    """Ranges over a number in the sort key use numeric order."""
     assert [order.number for order in Order.objects.filter(customer="c", **conditions)] == expected
 
 
 @pytest.mark.usefixtures("orders")
 def test_a_time_window_is_one_query_on_the_index() -> None:
-    """A range on the sort key's leading moment reads only that window; items without one are not in it."""
+    """A range on the leading datetime of the sort key reads only that window, without items that lack it."""
     since = datetime(2024, 9, 25, tzinfo=UTC)
     with assert_requests(["Query"]) as sent:
         found = [order.number for order in Order.objects.filter(placed_at__gte=since).order_by("-placed_at")]
@@ -53,13 +53,13 @@ def test_a_time_window_is_one_query_on_the_index() -> None:
 
 @pytest.mark.usefixtures("orders")
 def test_an_order_without_the_optional_part_is_not_lost() -> None:
-    """A sparse index is not used for a question that it cannot answer in full."""
+    """A sparse index does not serve a query that needs all objects."""
     assert Order.objects.filter(customer="c").count() == 7
     assert Order.objects.filter(coupon="SAVE").count() == 6
 
 
 def test_expired_items_are_never_returned(table: Any) -> None:
-    """An item past its time to live is not read, counted or found, also before DynamoDB deletes it."""
+    """An item past its time to live is not read, counted or found, even before DynamoDB deletes it."""
     now = timezone.now()
     Ticket.objects.create(code="old", expires_at=now - timedelta(seconds=5))
     Ticket.objects.create(code="new", expires_at=now + timedelta(hours=1))

@@ -157,14 +157,14 @@ def test_each_read_gives_this_with_these_requests(
 
 
 def test_a_read_is_consistent_when_asked() -> None:
-    """``consistent()`` is sent with the request."""
+    """The request contains ``consistent()``."""
     with assert_requests(["GetItem"]) as sent:
         Company.objects.consistent().get(pk="c1")
     assert sent[0].params["ConsistentRead"] is True
 
 
 def test_a_consistent_read_of_an_index_is_refused() -> None:
-    """Indexes are eventually consistent, so the refusal names the table as the way out."""
+    """Indexes are eventually consistent, so the error suggests the table."""
     with assert_requests(0), pytest.raises(NoAccessPattern, match="consistent"):
         list(Company.objects.consistent().all())
 
@@ -176,7 +176,7 @@ def test_nothing_is_sent_before_the_queryset_is_evaluated() -> None:
 
 
 def test_a_queryset_reads_once() -> None:
-    """The second pass over a queryset is served from its cache."""
+    """The second iteration uses the cache of the queryset."""
     found = Company.objects.all()
     with assert_requests(["Query"]):
         assert names(found) == names(found)
@@ -184,7 +184,7 @@ def test_a_queryset_reads_once() -> None:
 
 
 def test_pages_are_read_lazily(table: Any) -> None:
-    """Iterating asks for the next page only when the one before is used up."""
+    """The iteration requests the next page only after the previous one is used up."""
     for number in range(5):
         Sample.objects.create(
             sample_id=f"s{number}",
@@ -198,21 +198,21 @@ def test_pages_are_read_lazily(table: Any) -> None:
 
 
 def test_first_reads_one_item() -> None:
-    """Without a filter ``Limit`` is exact, so one item is read."""
+    """Without a filter, ``Limit`` is exact, so the query reads one item."""
     with assert_requests(["Query"]) as sent:
         Company.objects.first()
     assert sent[0].params["Limit"] == 1
 
 
 def test_get_stops_at_the_second_match() -> None:
-    """More than one match raises, and no more than two items are asked for."""
+    """Several matches raise an error, and at most two items are requested."""
     with assert_requests(["Query"]) as sent, pytest.raises(Company.MultipleObjectsReturned):
         Company.objects.get(name__startswith="Acme")
     assert sent[0].params["Limit"] == 2
 
 
 def test_first_is_right_when_a_filter_drops_items(table: Any) -> None:
-    """``Limit`` counts items read, so ``first()`` goes on until the filter lets one through."""
+    """``Limit`` counts items read, so ``first()`` continues until an item passes the filter."""
     for number in range(40):
         Person.objects.create(company_id="c2", person_id=f"p{number:02}", name="x", role="member")
     Person.objects.create(company_id="c2", person_id="p99", name="y", role="founder")
@@ -233,14 +233,14 @@ def test_first_is_right_when_a_filter_drops_items(table: Any) -> None:
     ],
 )
 def test_a_query_without_access_pattern_is_refused_before_it_is_sent(query: Any, message: str) -> None:
-    """No key answers it: the error names what is missing, and nothing is sent."""
+    """No key supports it: the error names the missing part, and no request is sent."""
     with assert_requests(0), pytest.raises(NoAccessPattern) as raised:
         list(query())
     assert message in str(raised.value)
 
 
 def test_the_refusal_names_every_key_and_the_ways_out() -> None:
-    """The message says what was asked, what each key lacks, and three things that can be done."""
+    """The message contains the query, the missing part of each key, and three alternatives."""
     with pytest.raises(NoAccessPattern) as raised:
         Order.objects.filter(status="open").first()
     assert str(raised.value) == (
@@ -294,14 +294,14 @@ def test_the_refusal_names_every_key_and_the_ways_out() -> None:
     ],
 )
 def test_what_cannot_be_answered_exactly_is_refused(query: Any, error: type[Exception], message: str) -> None:
-    """Unknown names and lookups without an exact answer raise one clear error, and nothing is sent."""
+    """Unknown names and inexact lookups raise one clear error, and no request is sent."""
     with assert_requests(0), pytest.raises(error) as raised:
         query()
     assert message in str(raised.value)
 
 
 def test_an_unknown_name_is_answered_with_the_attributes_that_there_are() -> None:
-    """What refers to the model is not among the choices, as nothing can be filtered by it."""
+    """The choices do not include reverse relations, because filters cannot use them."""
     with pytest.raises(UnknownField) as raised:
         Company.objects.filter(nme="x")
     assert str(raised.value) == (
@@ -311,7 +311,7 @@ def test_an_unknown_name_is_answered_with_the_attributes_that_there_are() -> Non
 
 
 def test_an_order_that_no_key_has_is_better_left_out() -> None:
-    """Where a key answers all but the order, the ways out are none or one in memory, and not a scan."""
+    """If a key supports everything but the order, the alternatives are no order or one in memory, without a scan."""
     with pytest.raises(NoAccessPattern) as raised:
         Person.objects.filter(company="c1").order_by("role").first()
     said = str(raised.value)
@@ -346,13 +346,13 @@ def test_querysets_are_combined_with_or_and_and() -> None:
 
 
 def test_querysets_of_different_kinds_are_not_combined() -> None:
-    """Live and deleted objects cannot be put into one queryset."""
+    """Live and deleted objects cannot be in one queryset."""
     with pytest.raises(NotSupported, match="different kinds"):
         Person.objects.all() | Person.deleted_objects.all()
 
 
 def test_contains_refuses_rows() -> None:
-    """As Django does."""
+    """Django raises the same error."""
     with assert_requests([]), pytest.raises(TypeError, match=r"after \.values"):
         Company.objects.values("name").contains(Company(company_id="c1", name="x"))
 
@@ -364,6 +364,6 @@ def test_arguments_of_q_are_no_conditions() -> None:
 
 
 def test_update_refuses_a_reference_to_an_object_without_a_key() -> None:
-    """It would empty the reference instead."""
+    """Otherwise, the update would clear the reference."""
     with assert_requests([]), pytest.raises(InvalidValue, match="has no pk"):
         Sample.objects.filter(sample_id="s").update(parent=Sample(sample_id=None))

@@ -1,4 +1,4 @@
-"""Objects read along with others, and the managers of the other side of a reference."""
+"""Prefetched objects, and managers of the other side of a reference."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_slice_counts_with_children_too() -> None:
 
 
 def test_what_refers_to_nothing_is_read_along_with_the_rest() -> None:
-    """An empty reference is ``None`` and asks for nothing, by ``select_related`` and ``prefetch_related``."""
+    """An empty reference is ``None`` and does not send requests, with ``select_related`` and ``prefetch_related``."""
     Note.objects.create(note_id="on", board_id="b")
     Note.objects.create(note_id="off")
     notes = Note.objects.filter(pk__in=["on", "off"])
@@ -71,7 +71,7 @@ def test_what_refers_to_nothing_is_read_along_with_the_rest() -> None:
 
 
 def test_one_object_is_asked_for_as_one_with_children_too() -> None:
-    """``get()`` reads two objects at most, whatever is read along."""
+    """``get()`` reads at most two objects, whatever is prefetched."""
     for number in range(5):
         Board.objects.create(board_id=f"b{number}", name="many")
     with assert_requests(["Query"] * 3) as sent, pytest.raises(Board.MultipleObjectsReturned):
@@ -122,7 +122,7 @@ class Cabinet(models.Model):
 
 
 class Tool(models.Model):
-    """A child that is found by its parent."""
+    """A child that its parent's key finds."""
 
     cabinet = models.ReferenceAttribute(Cabinet, on_delete=models.DO_NOTHING)
     tool_id = models.UnicodeAttribute()
@@ -136,7 +136,7 @@ class Tool(models.Model):
 
 
 def test_an_order_by_a_reference_is_not_mistaken_for_that_of_its_key() -> None:
-    """In Django it is the order of the objects that are referred to, of which nothing is stored here."""
+    """In Django, this is the order of the referenced objects, which is not stored here."""
     for tool_id, cabinet_id in (("1", "b"), ("2", "a")):
         Tool.objects.create(cabinet_id=cabinet_id, tool_id=tool_id)
     with assert_requests(0), pytest.raises(NotSupported, match=r"of catalog.Cabinet itself.* by 'cabinet_id'"):
@@ -146,7 +146,7 @@ def test_an_order_by_a_reference_is_not_mistaken_for_that_of_its_key() -> None:
 
 
 def test_children_of_a_pk_of_several_values_are_found() -> None:
-    """The reference holds the whole ``pk``, so that the children do not lie in the parent's partition."""
+    """The reference contains the complete ``pk``, so the children are in another partition than the parent."""
     piece = Piece.objects.create(box="1", number=2)
     Screw.objects.create(piece=piece, screw_id="s")
     found = Piece.objects.prefetch_related("screws").get(pk=piece.pk)
@@ -155,7 +155,7 @@ def test_children_of_a_pk_of_several_values_are_found() -> None:
 
 @pytest.mark.parametrize("relation", ["tasks", "notes"])
 def test_children_of_more_than_a_hundred_objects_are_read(relation: str) -> None:
-    """One Query for the parents, and one for each of them."""
+    """One Query reads the parents, and one the children of each."""
     for number in range(101):
         Board.objects.create(board_id=f"b{number:03}", name="many")
     Task.objects.create(board_id="b100", number=1)
@@ -169,7 +169,7 @@ def test_children_of_more_than_a_hundred_objects_are_read(relation: str) -> None
 
 
 def test_add_saves_the_objects_that_it_is_given(board: Board) -> None:
-    """The object knows that it was written: saving it once more is no conflict, nor is adding it again."""
+    """The object is marked as stored, so another save or addition does not conflict."""
     note = Note.objects.create(note_id="n", text="a")
     for _ in range(2):
         with assert_requests(["UpdateItem"]):
@@ -180,7 +180,7 @@ def test_add_saves_the_objects_that_it_is_given(board: Board) -> None:
 
 
 def test_add_saves_nothing_but_the_reference(board: Board) -> None:
-    """What else was set on the object is not saved, unless ``bulk=False`` saves it as a whole."""
+    """Other changes of the object are saved only with ``bulk=False``."""
     note = Note.objects.create(note_id="n", text="a")
     note.text = "unsaved"
     board.notes.add(note)
@@ -191,7 +191,7 @@ def test_add_saves_nothing_but_the_reference(board: Board) -> None:
 
 
 def test_add_takes_stored_objects_of_its_model(board: Board) -> None:
-    """As with Django, new objects and others are refused before anything is written."""
+    """As in Django, new objects and objects of other models raise an error before any write."""
     stored = Note.objects.create(note_id="n")
     with assert_requests(0), pytest.raises(ValueError, match="isn't saved"):
         board.notes.add(stored, Note(note_id="new"))
@@ -211,13 +211,13 @@ def test_remove_saves_the_objects_that_it_is_given(board: Board) -> None:
 
 
 def test_remove_takes_only_what_is_there(board: Board) -> None:
-    """As with Django, an object that refers to another one is an error."""
+    """As in Django, an object with another reference raises an error."""
     with assert_requests(0), pytest.raises(Board.DoesNotExist, match="is not related to"):
         board.notes.remove(Note(note_id="n"))
 
 
 def test_remove_leaves_what_the_manager_hides(board: Board) -> None:
-    """As clear() and Django do; of a manager with a filter the objects are read before."""
+    """As in clear() and Django, a filtering manager reads its objects first."""
     kept, gone = (Note.objects.create(note_id=text, board=board, text=text) for text in ("struck out", "open"))
     with assert_requests(["BatchGetItem", "UpdateItem"]):
         board.notes(manager="unstruck").remove(kept, gone)
@@ -227,7 +227,7 @@ def test_remove_leaves_what_the_manager_hides(board: Board) -> None:
 
 @pytest.mark.parametrize("clear", [False, True])
 def test_set_leaves_exactly_these(board: Board, *, clear: bool) -> None:
-    """What was there and is not given is taken away, what is given is there, and all of it can be saved."""
+    """Other objects are removed, given ones are added, and all of them can be saved."""
     old, kept, new = (Note.objects.create(note_id=note_id) for note_id in ("old", "kept", "new"))
     board.notes.add(old, kept)
     board.notes.set([kept, new], clear=clear)
@@ -239,7 +239,7 @@ def test_set_leaves_exactly_these(board: Board, *, clear: bool) -> None:
 
 
 def test_set_takes_nothing_away_before_an_object_without_a_pk_is_an_error(board: Board) -> None:
-    """As with Django, which compares the objects before it removes any."""
+    """As in Django, the objects are compared before any is removed."""
     board.notes.add(Note.objects.create(note_id="old"))
     with pytest.raises(TypeError, match="unhashable"):
         board.notes.set([Note(note_id=None)])
@@ -248,7 +248,7 @@ def test_set_takes_nothing_away_before_an_object_without_a_pk_is_an_error(board:
 
 @pytest.mark.parametrize("name", ["set", "aset"])
 def test_set_calls_the_add_and_remove_of_a_project_s_own_manager(board: Board, name: str) -> None:
-    """As Django's does."""
+    """Django does the same."""
     called: list[str] = []
 
     class Own:
@@ -273,14 +273,14 @@ def test_set_calls_the_add_and_remove_of_a_project_s_own_manager(board: Board, n
 
 
 def test_clear_takes_all_away(board: Board) -> None:
-    """Every object that refers to this one refers to nothing."""
+    """The reference of every object to this one is cleared."""
     board.notes.add(*(Note.objects.create(note_id=note_id) for note_id in ("a", "b")))
     board.notes.clear()
     assert board.notes.count() == 0
 
 
 def test_a_reference_that_may_not_be_empty_has_no_remove(board: Board) -> None:
-    """As with Django; and what makes up a primary key cannot be added elsewhere."""
+    """As in Django; an object whose primary key contains the reference cannot be added elsewhere."""
     assert not hasattr(board.tasks, "remove")
     assert not hasattr(board.task_set, "clear")
     task = board.tasks.get(number=1)

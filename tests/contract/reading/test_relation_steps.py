@@ -1,4 +1,4 @@
-"""What the steps of a query over relations cost, hold and see."""
+"""Steps of a query over relations: their cost, memory and visibility."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.unit.declaring import declare, forgotten
 
 @pytest.fixture
 def zoo(table: Table) -> Iterator[Any]:
-    """Two houses with animals, by house and by kind; one house is heated."""
+    """Create two houses with animals, by house and by kind; one house is heated."""
     with forgotten():
         house = declare(
             "House",
@@ -169,7 +169,7 @@ def test_subquery_finds_no_expired_child(zoo: Any) -> None:
 
 
 def test_subquery_reads_children_by_their_keys(zoo: Any) -> None:
-    """No key lists all animals; each key is that of a house and the animal's own."""
+    """No key lists all animals; each key contains a house and the animal."""
     with assert_requests(["Query", "BatchGetItem"]):
         assert living(zoo, zoo.animal.objects.filter(animal_id="3")) == ["S"]
 

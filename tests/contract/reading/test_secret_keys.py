@@ -1,4 +1,4 @@
-"""Keys that are made of secrets are in no message: each of these refusals names an item or an object."""
+"""Messages never contain keys with secrets: each of these errors names an item or an object."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OTHER = "swordfish-other"
 
 
 class Vaults:
-    """Vaults whose key is made of a secret, their drawers and tallies, and one vault of each kind that is stored."""
+    """Vaults with a secret in the key, their drawers and tallies, and one stored vault of each kind."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -52,13 +52,13 @@ class Vaults:
         )
 
     def stored(self, code: str = CODE, **values: Any) -> Any:
-        """A vault that is stored, with a drawer."""
+        """Return a stored vault with a drawer."""
         vault = self.vault.objects.create(code=code, name="Main", badge=code[-1], **values)
         self.drawer.objects.create(vault=vault, drawer_id=f"{code}-1")
         return self.vault.objects.get(pk=code)
 
     def change(self, pk: str, sk: str, **values: str) -> None:
-        """Write texts into an item as another program does."""
+        """Write strings into an item like another program."""
         item = everything(self.table)[pk, sk] | {name: {"S": value} for name, value in values.items()}
         self.table.call("PutItem", {"TableName": self.table.name, "Item": item})
 
@@ -181,7 +181,7 @@ def required_and_written(vaults: Vaults) -> None:
         vaults.tally.objects.bulk_create([vaults.tally(code=CODE)])
 
 
-#: Calls, and a part of what each is refused with.
+#: Calls, and a part of each error.
 REFUSED: dict[Callable[[Vaults], None], str] = {
     missing_reference: "an object that is not stored, pk='VAULT#•••', sk='#METADATA'",
     written_twice_in_block: "cannot be written in this block",

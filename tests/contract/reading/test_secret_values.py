@@ -1,4 +1,4 @@
-"""Secrets are in no message: whatever a query or a write is refused with, and whatever ``explain()`` prints."""
+"""Messages never contain secrets, in errors of queries and writes and in ``explain()``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def safe(table: Table) -> Safe:
     return found
 
 
-#: What a query with a condition on a secret is asked.
+#: Calls of a query with a condition on a secret.
 QUESTIONS: dict[str, Callable[[Any], Any]] = {
     "list": lambda queryset: list(queryset),
     "get": lambda queryset: queryset.using_index("by_name").get(),
@@ -46,7 +46,7 @@ def test_no_message_of_query_tells_secret(safe: Safe, path: str) -> None:
     assert found == {}
 
 
-#: Calls of which each is refused, or says something, for a value of a secret.
+#: Calls that raise an error or log a warning because of a secret's value.
 CALLS: dict[str, Callable[[Any, str, Any], Any]] = {
     "get": lambda safe, name, value: Safe.objects.get(**{name: value}),
     "get by Q": lambda safe, name, value: Safe.objects.get(Q(name="Front") & ~Q(**{name: value})),
@@ -149,7 +149,7 @@ INVALID: tuple[Any, ...] = (
 
 @pytest.mark.parametrize("name", VALUES)
 def test_validation_does_not_tell_secret(safe: Safe, name: str) -> None:
-    """Neither the messages of ``full_clean()`` nor their causes contain the value."""
+    """The messages of ``full_clean()`` and their causes do not contain the value."""
     found = {
         repr(value): leaks
         for value in (VALUES[name], *INVALID)

@@ -1,4 +1,4 @@
-"""Lists over shards: what is read of each, in which requests, and what a cursor remembers."""
+"""Lists over shards: the items and requests of each shard, and the contents of a cursor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.catalog.service import Visit
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 LAYOUT = registry.layout_of(Visit)
-#: What makes an item of 400 bytes, as a user with a few attributes is.
+#: Text that makes an item of 400 bytes, like a user with a few attributes.
 PAGE = "/" + "p" * 120
 
 
@@ -45,7 +45,7 @@ def visits(table: Table, shards: int, number: int) -> None:
 
 
 def read(sent: list[SentRequest]) -> int:
-    """How many items the requests have looked at."""
+    """Return the number of items that the requests have read."""
     return sum(int(each.response["ScannedCount"]) for each in sent)
 
 
@@ -65,7 +65,7 @@ def walk(queryset: Any, size: int) -> tuple[list[str], list[list[SentRequest]]]:
 
 
 def test_pages_of_a_hundred_over_eight_shards_read_less_than_twice_as_much(table: Table, clock: Any) -> None:
-    """Items read for each that is given, in both orders."""
+    """The number of items read for each result, in both orders."""
     visits(table, 8, 500)
     for order in ("at", "-at"):
         ids, requests = walk(Visit.objects.order_by(order), 100)
@@ -76,7 +76,7 @@ def test_pages_of_a_hundred_over_eight_shards_read_less_than_twice_as_much(table
 
 
 def test_units_over_eight_shards_are_less_than_twice_those_of_one(table: Table, clock: Any) -> None:
-    """Though each request is rounded up to 4 KB: of items of 400 bytes."""
+    """Each request is rounded up to 4 KB, and items have 400 bytes."""
     visits(table, 8, 400)
     with measure_requests() as costs:
         _, requests = walk(Visit.objects.order_by("at"), 100)
@@ -94,7 +94,7 @@ def test_a_page_asks_each_shard_once_as_a_rule(table: Table, clock: Any) -> None
 
 
 def test_a_finished_shard_is_not_asked_again(table: Table, clock: Any) -> None:
-    """Of visits whose last ones are all in one shard, the last pages ask that one only."""
+    """If the last visits are in one shard, the last pages read only that shard."""
     shard_record.record_first(table, LAYOUT, 4)
     sharding, schedule = LAYOUT.sharding, Schedule((Entry(0, 4),))
     assert sharding is not None
@@ -114,7 +114,7 @@ def test_a_finished_shard_is_not_asked_again(table: Table, clock: Any) -> None:
 
 
 def test_no_shard_is_asked_after_its_end(table: Table, clock: Any) -> None:
-    """One of which all visits are given is not asked by any later page."""
+    """Later pages do not read a shard whose visits are all returned."""
     visits(table, 8, 60)
     ids, requests = walk(Visit.objects.order_by("-at"), 7)
     ended: set[str] = set()
@@ -156,7 +156,7 @@ def test_equal_sort_keys_of_several_shards_keep_an_order(table: Table, clock: An
 
 
 def test_a_cursor_goes_on_when_the_number_changes(table: Table, clock: Any) -> None:
-    """Of what was there, and of what came after the place into the new shards."""
+    """This includes existing objects, and new ones after the position in the new shards."""
     visits(table, 2, 20)
     page = Visit.objects.order_by("at").page(size=8)
     shard_record.grow(table, LAYOUT, 6, shard_record.earliest_start())
@@ -169,7 +169,7 @@ def test_a_cursor_goes_on_when_the_number_changes(table: Table, clock: Any) -> N
 
 
 def test_a_cursor_of_one_shard_goes_on_with_several(table: Table, clock: Any) -> None:
-    """The plan was not merged then."""
+    """The first plan had no merge."""
     visits(table, 1, 20)
     page = Visit.objects.order_by("-at").page(size=8)
     shard_record.grow(table, LAYOUT, 6, shard_record.earliest_start())
@@ -180,7 +180,7 @@ def test_a_cursor_of_one_shard_goes_on_with_several(table: Table, clock: Any) ->
 
 
 def test_a_cursor_of_alternatives_ends_when_the_number_changes(table: Table, clock: Any) -> None:
-    """Its streams are numbered over all of them."""
+    """The numbers of its streams include all alternatives."""
     visits(table, 2, 20)
     asked = Visit.objects.filter(Q(page=PAGE, at__lt=BEGINNING + timedelta(seconds=9)) | Q(pk="v00015")).order_by("at")
     page = asked.page(size=5)
@@ -207,7 +207,7 @@ def test_slices_and_first_read_a_share_of_each_shard(table: Table, clock: Any) -
 
 
 def test_a_filter_over_shards_finds_all(table: Table, clock: Any) -> None:
-    """Each shard is read on where a page was filtered empty."""
+    """Each shard is read on after a page without matches."""
     visits(table, 4, 100)
     Visit.objects.filter(pk__in=["v00042", "v00099"]).update(ticket=None, page="/x")
     found = Visit.objects.filter(page="/x").using_index("by_time").order_by("at")
@@ -218,7 +218,7 @@ def test_a_filter_over_shards_finds_all(table: Table, clock: Any) -> None:
 def test_a_shard_with_an_item_left_is_read_on_by_one_request_though_a_filter_drops_its_answer(
     table: Table, clock: Any
 ) -> None:
-    """Whoever stops soon must not pay for a shard to its end: one has matches, the other only one, which is late."""
+    """A query that stops early must not pay for a whole shard: one has matches, and the other only one late match."""
     shard_record.record_first(table, LAYOUT, 2)
     sharding, schedule = LAYOUT.sharding, Schedule((Entry(0, 2),))
     assert sharding is not None
@@ -255,7 +255,7 @@ def test_several_partitions_are_merged_over_their_shards(table: Table, clock: An
 
 @pytest.mark.parametrize("order", ["at", "-at"])
 def test_slices_cost_what_pages_cost(table: Table, clock: Any, order: str) -> None:
-    """Forty partitions of eight shards each have more first items than are wanted, and few are read on."""
+    """Forty partitions with eight shards each have more first items than the slice, and few are read on."""
     shard_record.record_first(table, LAYOUT, 8)
     Visit.objects.bulk_create(
         [Visit(visit_id=f"v{n:05}", at=BEGINNING + timedelta(seconds=n), page=f"/{n % 40}") for n in range(800)],
@@ -272,7 +272,7 @@ def test_slices_cost_what_pages_cost(table: Table, clock: Any, order: str) -> No
 
 
 def test_explain_says_which_shards_are_read(table: Table, clock: Any) -> None:
-    """Of those that there are."""
+    """The explanation shows the shards and their total number."""
     shard_record.record_first(table, LAYOUT, 2)
     shard_record.grow(table, LAYOUT, 8, shard_record.earliest_start())
     old = Visit.objects.filter(at__lt=BEGINNING).order_by("at").explain()
@@ -284,7 +284,7 @@ def test_explain_says_which_shards_are_read(table: Table, clock: Any) -> None:
 
 
 def test_max_requests_counts_the_shards(table: Table, clock: Any) -> None:
-    """A page takes as many as there are shards, and says where it ended."""
+    """A page takes as many requests as there are shards, and records its end."""
     visits(table, 4, 60)
     ids: list[str] = []
     cursor = None
@@ -301,7 +301,7 @@ def test_max_requests_counts_the_shards(table: Table, clock: Any) -> None:
 def test_a_setting_bounds_how_many_shards_are_read_at_once(
     table: Table, clock: Any, settings: Any, reads: int, in_other_threads: int
 ) -> None:
-    """With one, every request is sent by the caller's own thread."""
+    """With one, the caller's own thread sends every request."""
     visits(table, 8, 40)
     declared = dict(settings.DYNAMO_SINGLE)
     settings.DYNAMO_SINGLE = {**declared, "default": {**declared["default"], "PARALLEL_READS": reads}}
@@ -316,7 +316,7 @@ def test_a_setting_bounds_how_many_shards_are_read_at_once(
 def test_no_more_shards_are_read_at_once_than_the_setting_says(
     table: Table, clock: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With four, the first request goes on when four are under way, and there are never more."""
+    """With four, the first request waits for four parallel ones, and there are never more."""
     visits(table, 8, 40)
     declared = dict(settings.DYNAMO_SINGLE)
     settings.DYNAMO_SINGLE = {**declared, "default": {**declared["default"], "PARALLEL_READS": 4}}

@@ -1,6 +1,6 @@
 """Sharded models against a plain list: random schedules, clocks, page sizes and writes, and growth between two pages.
 
-``SHARDS_EXAMPLES`` sets how many histories are tried (30 in a normal run, 300 in a deep one).
+``SHARDS_EXAMPLES`` sets the number of histories (30 in a normal run, 300 in a deep one).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EXAMPLES = examples(15, 300, "SHARDS_EXAMPLES")
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 LAYOUT = registry.layout_of(Visit)
 IDS = [f"v{number}" for number in range(24)]
-#: A visit by its id: when it was, and what of.
+#: A visit by its id: its time and subject.
 Model = dict[str, tuple[datetime, str]]
 
 PAST = st.one_of(st.integers(0, 60), st.integers(0, 4000))
@@ -53,7 +53,7 @@ HISTORY = st.fixed_dictionaries(
 
 
 class History:
-    """What is done to the table and to the list."""
+    """The changes of the table and of the list."""
 
     def __init__(self, table: Table, clock: Any) -> None:
         self.table, self.clock = table, clock
@@ -62,11 +62,11 @@ class History:
         self.touched: set[str] = set()
 
     def carry_out(self, step: tuple[Any, ...]) -> None:
-        """One step."""
+        """Run one step."""
         getattr(self, step[0])(*step[1:])
 
     def create(self, visit_id: str, ago: int, page: str) -> None:
-        """A visit of the past; of an identity that there is already, it is refused whatever its time is."""
+        """Create a visit in the past; an existing identity raises an error with any time."""
         at = clock_module.instant() - timedelta(seconds=ago)
         try:
             Visit.objects.create(visit_id=visit_id, at=at, page=page)
@@ -97,7 +97,7 @@ class History:
             self.touched.add(visit_id)
 
     def change(self, visit_id: str, page: str) -> None:
-        """Change what a key is made of."""
+        """Change an attribute of the key."""
         changed = Visit.objects.filter(pk=visit_id).update(page=page)
         assert changed == (visit_id in self.live)
         if changed:
@@ -119,7 +119,7 @@ class History:
 @settings(max_examples=EXAMPLES)
 @given(history=HISTORY)
 def test_shards_are_like_one_list(table: Table, history: dict[str, Any]) -> None:
-    """In order, nothing twice, nothing lost, and one object of an identity, whatever is done between two pages."""
+    """Pages are in order, without losses or duplicates, with one object per identity, during any changes."""
     table_ready()
     with frozen_time(BEGINNING) as clock:
         known = History(table, clock)
@@ -135,7 +135,7 @@ def test_shards_are_like_one_list(table: Table, history: dict[str, Any]) -> None
 
 
 def asked(history: dict[str, Any]) -> Any:
-    """What the walk asks for."""
+    """Return the query of the walk."""
     found = Visit.objects.filter(page="/") if history["of_page"] else Visit.objects.all()
     return found.order_by("-at" if history["descending"] else "at")
 
@@ -180,7 +180,7 @@ def everything(known: History) -> None:
 
 
 def windows(known: History, bound: datetime) -> None:
-    """What is asked by time reads only the shards of that time, and misses nothing."""
+    """A query by time reads only the shards of that time, and finds every object."""
     until = bound + timedelta(seconds=LEAD)
     for lookup, value, meets in (
         ("at__lt", bound, lambda at: at < bound),

@@ -1,4 +1,4 @@
-"""Every other way to ask and to write many objects of a sharded model gives what it gives of any model."""
+"""All other queries and bulk writes of a sharded model have the same results as for any model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.contract.tables import assert_consistent
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 LAYOUT = registry.layout_of(Visit)
-#: When the second half was made, over four shards.
+#: The creation time of the second half, over four shards.
 GROWN = BEGINNING + timedelta(hours=1)
 
 
@@ -67,9 +67,9 @@ def test_parts_of_objects_are_read_and_written() -> None:
 
 @pytest.mark.usefixtures("forty")
 def test_long_condition_is_compared_over_all_shards() -> None:
-    """What DynamoDB takes no filter for is compared in Python, in the order of the key."""
+    """Python compares conditions that do not fit into a filter, in the order of the key."""
     pages = ["/1", *(f"/{number}" for number in range(3, 900))]
-    # By the key of a page each of the 898 pages would be asked for, in every shard.
+    # With a key per page, each of the 898 pages would be read in every shard.
     found = Visit.objects.using_index("by_time").allow_in_memory(40).filter(page__in=pages)
     assert ids(found.order_by("-at")) == ALL[::-1][2::3]
     assert ids(found.order_by("at")[1:3]) == ["v04", "v07"]
@@ -181,7 +181,7 @@ SEVERAL = [
 @pytest.mark.usefixtures("forty")
 @pytest.mark.parametrize("asked", SEVERAL)
 def test_pages_of_several_reads_need_an_order(asked: Q) -> None:
-    """Without one they and cursors are refused before any request; with the order that the error names, all come."""
+    """Without an order, they raise an error before any request; with the order in the message, they work."""
     visits = Visit.objects.filter(asked)
     wanted = ids(visits)
     first = visits.first()
@@ -202,7 +202,7 @@ def test_pages_of_several_reads_need_an_order(asked: Q) -> None:
 
 @pytest.mark.usefixtures("forty")
 def test_who_is_told_of_each_object_hears_of_them_in_their_order() -> None:
-    """Objects are made one by one then, as they come."""
+    """Objects are then created one by one, in their order."""
     heard: list[str] = []
 
     def hear(sender: Any, instance: Any, **named: Any) -> None:
@@ -218,7 +218,7 @@ def test_who_is_told_of_each_object_hears_of_them_in_their_order() -> None:
 
 @pytest.mark.usefixtures("forty")
 def test_an_item_that_is_not_as_usual_is_an_error_after_those_before_it(table: Table) -> None:
-    """Though others of its page were decoded with it; nothing else is left out."""
+    """Other objects of its page are decoded with it, and no other is omitted."""
     wrong = Visit.objects.get(pk="v30")
     key = {name: wrong._stored[name] for name in ("pk", "sk")}
 

@@ -1,4 +1,4 @@
-"""``|`` over several keys on a real engine: what is sent, in which order it comes, and that nothing comes twice."""
+"""``|`` over several keys on a real engine: requests, order, and no duplicates."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def companies() -> list[Company]:
 
 
 def operations(sent: list[SentRequest]) -> list[str]:
-    """What was sent."""
+    """Return the operations sent."""
     return [request.operation for request in sent]
 
 
 def names(found: Any) -> list[str]:
-    """The names of what was found."""
+    """Return the names of the results."""
     return [company.name for company in found]
 
 
@@ -41,7 +41,7 @@ def test_each_side_is_read_by_its_own_key(companies: list[Company], sent: list[S
 
 
 def test_union_is_the_same_as_or(companies: list[Company], sent: list[SentRequest]) -> None:
-    """``union()`` gives what any of the querysets gives, each object once, in an order of its own."""
+    """``union()`` returns the results of all querysets without duplicates, and can have its own order."""
     first, second = Company.objects.filter(pk="company-C"), Company.objects.filter(name__lt="C").order_by("-name")
     assert names(first.union(second)) == ["C", "A", "B"]
     assert names(first.union(second).order_by("-name")) == ["C", "B", "A"]
@@ -49,7 +49,7 @@ def test_union_is_the_same_as_or(companies: list[Company], sent: list[SentReques
 
 @pytest.mark.parametrize("order", ["name", "-name"])
 def test_parts_are_merged_in_order(companies: list[Company], order: str) -> None:
-    """Items of several keys come in the order that was asked for, sliced and reversed as well."""
+    """Items of several keys have the order of the query, also sliced and reversed."""
     found = Company.objects.filter(Q(pk="company-D") | Q(name__lt="C") | Q(name__gt="D")).order_by(order)
     expected = sorted("ABDE", reverse=order[0] == "-")
     assert names(found) == expected
@@ -63,7 +63,7 @@ def test_parts_are_merged_in_order(companies: list[Company], order: str) -> None
     [("flag", True), ("blob", b"x"), ("words", {"a", "b"}), ("data", {"a": 1}), ("things", [1]), ("json", [1])],
 )
 def test_an_order_by_what_is_the_same_everywhere_orders_nothing(name: str, value: Any) -> None:
-    """An attribute of which one value is asked for needs no order of its own, whatever its type."""
+    """An attribute with one given value does not affect the order, whatever its type is."""
     for sample_id in "123":
         Sample.objects.create(sample_id=sample_id, **{name: value})
     either = Sample.objects.filter(Q(sample_id="3") | Q(sample_id__startswith="1") | Q(sample_id="2"))
@@ -75,7 +75,7 @@ def test_an_order_by_what_is_the_same_everywhere_orders_nothing(name: str, value
 
 
 def test_what_differs_and_has_no_order_is_not_merged() -> None:
-    """Where each side asks for another value, only numbers and texts that a key could hold can be put in order."""
+    """If the sides have different values, only numbers and strings that a key can contain are sortable."""
     for first, second, name in ((True, False, "flag"), (b"x", b"y", "blob"), ({"a"}, {"b"}, "words")):
         either = Q(sample_id="1", **{name: first}) | Q(sample_id__startswith="2", **{name: second})
         with pytest.raises(NoAccessPattern):
@@ -83,7 +83,7 @@ def test_what_differs_and_has_no_order_is_not_merged() -> None:
 
 
 def test_backwards_without_an_order_is_the_mirror_image(companies: list[Company]) -> None:
-    """``reverse()`` of parts in no order gives the same objects the other way round."""
+    """``reverse()`` of unordered parts returns the same objects in reverse."""
     found = Company.objects.filter(
         Q(pk="company-D") | Q(name__startswith="D") | Q(name__gt="C") | Q(name="A")
     ).order_by()
@@ -98,13 +98,13 @@ def test_counting_and_asking_for_one(companies: list[Company]) -> None:
 
 
 def test_a_slice_of_parts_that_overlap_is_full(companies: list[Company]) -> None:
-    """What an earlier part gives is dropped from a later one, and the later one reads on until the slice is full."""
+    """Duplicates of an earlier part are skipped, and the later part is read until the slice is full."""
     found = Company.objects.filter(Q(name__lt="D") | Q(name__lt="E"))
     assert names(found[:4]) == ["A", "B", "C", "D"]
 
 
 def test_live_and_deleted_objects_by_an_index(companies: list[Company], sent: list[SentRequest]) -> None:
-    """Asking for all objects by an index reads the live ones there and the deleted ones in the trash."""
+    """A query for all objects with an index reads live ones there and deleted ones in the trash."""
     companies[1].delete()
     sent.clear()
     assert sorted(names(Company.all_objects.filter(name__lt="C"))) == ["A", "B"]
@@ -120,21 +120,21 @@ def test_writing_through_an_alternation(companies: list[Company]) -> None:
 
 
 def test_expired_items_are_on_no_side() -> None:
-    """An expired item is left out of every part, and does not keep another from giving a live one."""
+    """Each part excludes an expired item, which does not hide a live one."""
     Entry.objects.create(shelf="a", slot=1, title="A")
     found = Entry.objects.filter(Q(shelf="a") | Q(title="A"))
     assert [entry.slot for entry in found] == [1]
 
 
 def test_prefetching_over_parts(companies: list[Company]) -> None:
-    """Related objects are read along as with any queryset."""
+    """Related objects are prefetched as in any queryset."""
     Person.objects.create(company=companies[0], name="Mike")
     found = Company.objects.filter(Q(pk="company-A") | Q(name="B")).prefetch_related("people")
     assert [[person.name for person in company.people.all()] for company in found] == [["Mike"], []]
 
 
 def test_the_explanation_shows_every_part(companies: list[Company]) -> None:
-    """``explain()`` says how each part is read."""
+    """``explain()`` shows the plan of each part."""
     text = Company.objects.filter(Q(pk="company-A") | Q(name="B")).explain()
     assert "part 1" in text
     assert "GetItem on primary" in text
@@ -142,7 +142,7 @@ def test_the_explanation_shows_every_part(companies: list[Company]) -> None:
 
 
 def test_union_with_a_slice_has_the_objects_of_the_slice(companies: list[Company]) -> None:
-    """The keys of the slice are read first, so that the other part adds to it and does not move it."""
+    """The keys of the slice are read first, so the other part adds objects without moving the slice."""
     found = Company.objects.filter(name="C").union(Company.objects.order_by("name")[:1])
     assert {company.name for company in found} == {"A", "C"}
 
@@ -166,13 +166,13 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("union", "text"), REFUSALS)
 def test_what_cannot_be_joined_is_refused(union: Any, text: str) -> None:
-    """Slices of rows, other models, other kinds of objects and duplicates are refused by name."""
+    """The error names slices of rows, other models, other kinds of objects and duplicates."""
     with pytest.raises(NotSupported, match=text):
         union()
 
 
 def test_an_index_that_is_left_out_is_not_used(companies: list[Company]) -> None:
-    """``without_index()`` takes a key out of the choice, and the refusal says so."""
+    """``without_index()`` excludes a key, and the error says so."""
     with pytest.raises(NotSupported, match=r"by_name .*: without_index\(\) leaves it out"):
         list(Company.objects.filter(name="A").without_index("by_name"))
     with pytest.raises(NotSupported, match="no key or index 'by_nam'"):

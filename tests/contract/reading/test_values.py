@@ -1,4 +1,4 @@
-"""Rows of ``values()`` and ``values_list()``: what they hold, and that only this is read."""
+"""Rows of ``values()`` and ``values_list()`` read only the attributes that they contain."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_relation_returns_rows() -> None:
 
 @pytest.mark.parametrize(("query", "rows", "names"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_the_rows_hold_what_was_named(query: Any, rows: Any, names: set[str]) -> None:
-    """One request reads the named attributes, beside those that reading needs."""
+    """One request reads the named attributes, and those that the read needs."""
     with assert_requests(1) as sent:
         assert list(query()) == rows
     assert names <= projection(sent[0]) <= names | ALWAYS
@@ -80,7 +80,7 @@ def test_without_names_there_is_every_attribute() -> None:
 
 
 def test_named_rows_are_djangos() -> None:
-    """``named=True`` gives named tuples, of one class for the same names, which can be pickled."""
+    """``named=True`` returns named tuples that can be pickled, with one class for the same names."""
     with assert_requests(["GetItem"]):
         (row,) = C1.values_list("pk", "name", named=True)
     assert (row.pk, row.name, tuple(row), row._fields) == ("c1", "Acme", ("c1", "Acme"), ("pk", "name"))
@@ -92,7 +92,7 @@ def test_named_rows_are_djangos() -> None:
 
 
 def test_named_and_flat_exclude_each_other() -> None:
-    """As in Django, a row is one or the other."""
+    """As in Django, a row cannot be both."""
     with pytest.raises(TypeError, match="'flat' and 'named' can't be used together"):
         C1.values_list("name", flat=True, named=True)
 
@@ -118,7 +118,7 @@ def test_rows_are_read_like_objects() -> None:
 
 
 def test_no_object_is_made() -> None:
-    """As in Django, no signal of a model's instances is sent for rows."""
+    """As in Django, rows do not send signals of model instances."""
     made = []
 
     def receive(instance: Any, **_: Any) -> None:
@@ -148,7 +148,7 @@ def test_a_later_attribute_has_its_default() -> None:
 
 @typed
 def test_a_foreign_item_is_told() -> None:
-    """An item of another type under the model's key is an error for rows too."""
+    """An item of another type with the model's key also raises an error for rows."""
     table = get_table()
     item = {"pk": {"S": "COMPANY#c9"}, "sk": {"S": "#METADATA"}, "itemType": {"S": "Other"}}
     table.send(Request("PutItem", {"Item": item}))
@@ -166,7 +166,7 @@ def test_references_to_every_kind_of_key_are_values() -> None:
 
 
 def test_unknown_names_are_refused() -> None:
-    """The error names the method and the attributes that there are; nothing is sent."""
+    """The error names the method and the valid attributes, and no request is sent."""
     with assert_requests(0), pytest.raises(UnknownField, match="has no attribute 'nme'"):
         Company.objects.values_list("nme", named=True)
 

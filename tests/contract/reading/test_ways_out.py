@@ -1,4 +1,4 @@
-"""Names that lead through relations and into documents: what is refused says where the answer is."""
+"""The error for a name over relations or documents names the alternative."""
 
 from __future__ import annotations
 

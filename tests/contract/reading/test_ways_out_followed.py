@@ -1,4 +1,4 @@
-"""A way out that a refusal names is followed as it is written, and gives what Django gives on SQLite."""
+"""The alternative in an error works as written, and has the results of Django on SQLite."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Shop:
 
     @property
     def names(self) -> dict[str, Any]:
-        """What an expression of a message names."""
+        """Return the names in an expression of a message."""
         return {each.__name__: each for each in (self.Customer, self.Order, self.Tag)}
 
     def fill(self) -> None:
-        """Four customers, of whom one has no order; two tags."""
+        """Create four customers, one without an order, and two tags."""
         for model in (self.Order, self.Customer, self.Tag):
             self.all(model).delete()
         tags = [self.all(self.Tag).create(tag_id=name, title=name.title()) for name in ("sale", "new")]
@@ -140,7 +140,7 @@ def pks(found: Any) -> list[str]:
     return sorted({each.pk for each in found})
 
 
-#: Queries over relations, the verb of the way out to follow, and what stands for its dots.
+#: Queries over relations, the verb of the alternative, and the text for its dots.
 RELATED: dict[str, tuple[Callable[[Shop], Any], str, str]] = {
     "none": (lambda shop: shop.all(shop.Customer).filter(orders__isnull=True), "exclude", ""),
     "none, excluded": (lambda shop: shop.all(shop.Customer).exclude(orders__isnull=False), "exclude", ""),
@@ -159,7 +159,7 @@ RELATED: dict[str, tuple[Callable[[Shop], Any], str, str]] = {
 
 @pytest.mark.parametrize("name", RELATED)
 def test_way_out_of_a_relation_gives_djangos_objects(shops: tuple[Shop, Shop], name: str) -> None:
-    """One refusal names the whole query, which is run as it is written."""
+    """The error contains the whole query, which the test runs unchanged."""
     ask, verb, value = RELATED[name]
     ours, theirs = shops
     with pytest.raises(NotSupported) as refused:
@@ -167,7 +167,7 @@ def test_way_out_of_a_relation_gives_djangos_objects(shops: tuple[Shop, Shop], n
     written = re.findall(verb + r"\(pk__in=.*?flat=True\)\)", str(refused.value))
     assert written, str(refused.value)
     model = ours.Tag if "other side" in name else ours.Customer
-    # Of several the one with dots is about a condition.
+    # If there are several, the one with dots is about a condition.
     chosen = next((each for each in written if value and "..." in each), written[0])
     filled = chosen.replace("=...", f"={value}").replace("(...)", f"(status={value})")
     found = eval(f"objects.{filled}", ours.names | {"objects": model.objects})  # noqa: S307 - the message's own
@@ -213,7 +213,7 @@ def test_list_with_an_attribute_gives_djangos_objects(shops: tuple[Shop, Shop], 
 
 @pytest.mark.parametrize("members", [[F("high") + 1], [F("high"), F("low") - 1], [0, Lower("name")]])
 def test_list_with_a_sum_is_refused_by_name(shops: tuple[Shop, Shop], members: list[Any]) -> None:
-    """It was a ``TypeError``."""
+    """In the past, it raised a ``TypeError``."""
     with pytest.raises(NotSupported, match="in this condition is not supported"):
         list(shops[0].all(shops[0].Customer).filter(low__in=members))
 

@@ -1,4 +1,4 @@
-"""Objects whose whole primary keys are given: they are read by these keys and sorted in memory, whatever the order."""
+"""Objects with given complete primary keys are read by these keys, and sorted in memory for any order."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ ORDERS: list[tuple[str, tuple[Any, ...], str]] = [
 
 @pytest.mark.parametrize(("order", "expected"), [each[1:] for each in ORDERS], ids=[each[0] for each in ORDERS])
 def test_whole_keys_are_sorted_in_any_order(sailors: Any, order: tuple[Any, ...], expected: str) -> None:
-    """One BatchGetItem; ``reverse()`` is the exact opposite."""
+    """One BatchGetItem is enough, and ``reverse()`` is the exact opposite."""
     with assert_requests(ONE):
         assert pks(sailors.order_by(*order)) == expected
     with assert_requests(ONE):
@@ -110,13 +110,13 @@ WAYS: list[tuple[str, Any, Any, list[str]]] = [
 
 @pytest.mark.parametrize(("ask", "expected", "requests"), [each[1:] for each in WAYS], ids=[each[0] for each in WAYS])
 def test_every_way_to_ask_reads_the_keys(sailors: Any, ask: Any, expected: Any, requests: list[str]) -> None:
-    """Nothing else is read, whatever is asked of the objects."""
+    """Every method reads only these keys."""
     with assert_requests(requests):
         assert ask(sailors) == expected
 
 
 def test_each_hundred_keys_are_one_request(model: Any) -> None:
-    """A slice of what is sorted reads all of them."""
+    """A slice of sorted objects reads all of them."""
     model.objects.bulk_create([model(sailor_id=f"s{n:03}", rank=-n) for n in range(201)])
     asked = model.objects.filter(pk__in=[f"s{n:03}" for n in range(201)])
     with assert_requests(ONE * 3):
@@ -137,13 +137,13 @@ def test_trash_and_expired_objects_are_left_out(model: Any, sailors: Any) -> Non
 
 
 def test_more_than_ten_thousand_keys_are_an_error(model: Any) -> None:
-    """Past the bound nothing is read, and the message says what to do."""
+    """Past the limit, the error names the alternative, and no request is sent."""
     with assert_requests([]), pytest.raises(NotSupported, match=r"10001 values; .* Send several queries: for start"):
         list(model.objects.filter(pk__in=[str(n) for n in range(10_001)]))
 
 
 def test_pages_are_read_by_the_key_of_the_order(sailors: Any) -> None:
-    """A page cannot be sorted, so that it is read by a key that has the order, and is refused where none has."""
+    """A page cannot be sorted, so it needs a key with the order."""
     page = sailors.page(2)
     assert pks(page) == "dc"
     assert pks(sailors.page(3, page.next_cursor)) == "aeb"
@@ -162,7 +162,7 @@ def test_explain_says_what_is_sorted(sailors: Any) -> None:
 
 
 def test_alternatives_with_whole_keys_are_merged(sailors: Any, model: Any) -> None:
-    """The part of whole keys is sorted before it is merged with the others."""
+    """Objects with complete keys are sorted before they are merged with the others."""
     found = model.objects.filter(Q(pk__in=list("dca")) | Q(port="p", name="n"), rank__isnull=False)
     with assert_requests(["BatchGetItem", "Query"]):
         assert pks(found.order_by("name")) == "dac"
@@ -197,7 +197,7 @@ def test_prefetched_many_to_many_is_sorted(ships: Any) -> None:
 
 
 def test_references_as_parts_of_whole_keys(table: Table) -> None:
-    """Of each reference that is given, and each other part: all of their combinations."""
+    """The keys combine each given reference with each other part."""
     with forgotten():
         owner: Any = declare("Harbor", ("HARBOR#{harbor_id}", "#METADATA"), harbor_id=models.UnicodeAttribute())
         berth: Any = declare(
@@ -246,7 +246,7 @@ def test_sharded_objects_are_sorted(table: Table) -> None:
 
 
 def test_unique_values_are_sorted(table: Table) -> None:
-    """The claims that name the objects are in no order, so that these are sorted too."""
+    """The claims have no order, so the objects are sorted too."""
     now = timezone.now()
     for number in range(3):
         Visit.objects.create(visit_id=str(number), at=now - timedelta(seconds=number), ticket=f"t{number}")
@@ -283,7 +283,7 @@ def sorted_by_keys() -> Iterator[Any]:
 def test_sorted_items_come_as_a_key_has_them(
     table: Table, sorted_by_keys: Any, rows: list[Any], order: tuple[str, ...], descending: bool
 ) -> None:
-    """Missing values, empty texts and ties too: a list by the key of the order is the same as one by whole keys."""
+    """Missing values, empty strings and ties have the same order as in a list with the key of the order."""
     model = sorted_by_keys
     objects = [model(number=n, one=one, two=two, text=text or None) for n, (one, two, text) in enumerate(rows)]
     model.objects.bulk_create(objects, update_conflicts=True, update_fields=["one", "two", "text"])

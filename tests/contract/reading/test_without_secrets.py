@@ -25,7 +25,7 @@ from tests.catalog.safes import FOLLOWING, INSIDE, VALUES, Lock, Safe, told
 from tests.contract.admin.test_admin_secrets import LOOKUPS, PATHS
 from tests.unit.declaring import declare, forgotten
 
-#: Names of secrets, as a query has them. Texts are not documents, whose places have names.
+#: Names of secrets in queries. Strings are not documents, whose elements have names.
 NAMES = [name for name in PATHS if not name.startswith("remark")]
 
 
@@ -66,7 +66,7 @@ urlpatterns = [path("", include(router.urls))]
 
 @pytest.fixture
 def client(settings: Any, table: Table) -> Client:
-    """A client of the API, with a safe that has every secret and another one that has none."""
+    """Return a client of the API, a safe with every secret, and an empty safe."""
     settings.ROOT_URLCONF = __name__
     settings.MIDDLEWARE = []
     found: Safe = Safe.objects.create(safe_id="s1", name="Front", **VALUES, **INSIDE)
@@ -159,7 +159,7 @@ CALLS: dict[str, Callable[[Any, str], Any]] = {
     "in_bulk": lambda safes, name: safes.in_bulk(["a"], field_name=name),
     "in_bulk of all": lambda safes, name: safes.in_bulk(field_name=name),
 }
-#: What the error names of a call that is given no name.
+#: The name in the error of a call without a name.
 NAMED = {"dates": "day", "values of all": "text"}
 
 
@@ -194,7 +194,7 @@ def test_annotation_stands_for_its_attribute(table: Table) -> None:
         safes.values("heaviest")
 
 
-#: The twins that are awaited, each with a secret.
+#: The asynchronous variants, each with a secret.
 AWAITED: dict[str, Callable[[Any], Any]] = {
     "aget": lambda safes: safes.aget(pin="a"),
     "aaggregate": lambda safes: safes.aaggregate(Avg("number")),
