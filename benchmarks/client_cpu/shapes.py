@@ -1,26 +1,33 @@
 """What does one operation cost the client's CPU on a table with custom names, compared with the app's default names?
 
-``python -m benchmarks.client_cpu.shapes [--rounds N]`` starts a local engine in memory with four tables: with the app's
-default names, with other names, with other names and no type, and with attributes as keys, including a number. The
-control repeats the table with default names.
+``python -m benchmarks.client_cpu.shapes [--rounds N] [--engine]`` starts a local engine in memory with five tables: two
+with the app's default names, one with other names, one with other names and no type, and one with attributes as keys,
+including a number. The control is the second table with default names, which has its own model and items.
+
+Each operation sends one request. By default, the first response to it is used for all calls, because the noise of
+sockets exceeds the differences. With ``--engine``, the engine responds to each call.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 from django.conf import settings
 from django.test import override_settings
 
-from benchmarks.harness.rounds import is_quiet, median_ratio, rounds, settle
+from benchmarks.harness.rounds import median_difference, settle, single_calls
 from dynamo_single import models
 from dynamo_single.table import get_table, schema
-from dynamo_single.testing import local_engine
+from dynamo_single.table.http.connections import Pool
+from dynamo_single.testing import capture_requests, local_engine
 
-OWN, CONTROL = "own", "own again"
+OWN, CONTROL = "own", "control"
 INDEX = {"gs1": {"name": "GSI1", "partition": "GSI1PK", "sort": "GSI1SK"}}
 NAMED: dict[str, Any] = {"PARTITION_KEY": "PK", "SORT_KEY": "SK", "TYPE_ATTRIBUTE": "_type", "INDEXES": INDEX}
 TABLES: dict[str, dict[str, Any]] = {
@@ -28,10 +35,13 @@ TABLES: dict[str, dict[str, Any]] = {
     "named": NAMED,
     "untyped": {**NAMED, "TYPE_ATTRIBUTE": None, "RAW_KEYS": True},
     "number": {"PARTITION_KEY": "owner", "SORT_KEY": "number:N", "TYPE_ATTRIBUTE": None, "RAW_KEYS": True},
+    CONTROL: {},
 }
 LISTED = 1000
-#: The number of calls of an operation in one measurement.
-REPEAT = {"get": 200, "save of one attribute": 100, f"list of {LISTED}": 4}
+#: The operations, each with the number of objects that one call makes, and how many calls take a round's time.
+OPERATIONS = {"get": (1, 1), "save of one attribute": (1, 1), "list, per object": (LISTED, 40)}
+#: If the control differs by more microseconds, the machine was too busy.
+QUIET = 1.0
 
 
 def model_of(alias: str) -> Any:
@@ -60,32 +70,71 @@ def cases_of(model: Any) -> dict[str, Callable[[], Any]]:
         held.save()
 
     operations = (lambda: model.objects.get(pk=held.pk), save, lambda: list(model.objects.filter(owner="o")))
-    return dict(zip(REPEAT, operations, strict=True))
+    for operation in operations:
+        with capture_requests() as sent:
+            operation()
+        if len(sent) != 1:
+            raise AssertionError(f"{len(sent)} requests were sent instead of one.")
+    return dict(zip(OPERATIONS, operations, strict=True))
+
+
+@contextmanager
+def replayed(cases: dict[str, Callable[[], Any]]) -> Iterator[dict[str, Callable[[], Any]]]:
+    """Return the cases with the first response to each for all its calls."""
+    sent, held, asked = Pool.exchange, {}, ""
+
+    async def exchange(pool: Any, *args: Any, **kwargs: Any) -> Any:
+        if asked not in held:
+            held[asked] = await sent(pool, *args, **kwargs)
+        return held[asked]
+
+    def of(name: str, case: Callable[[], Any]) -> Callable[[], Any]:
+        def call() -> None:
+            nonlocal asked
+            asked = name
+            case()
+
+        return call
+
+    with patch.object(Pool, "exchange", exchange):
+        yield {name: of(name, case) for name, case in cases.items()}
+
+
+def print_rows(name: str, cases: dict[str, Callable[[], Any]], count: int) -> None:
+    """Measure and print one operation on all tables."""
+    objects, share = OPERATIONS[name]
+    for case in cases.values():
+        case()
+    taken = single_calls(cases, count=count // share)
+    unit = 1e6 / objects
+    quiet = "" if abs(median_difference(taken[CONTROL], taken[OWN])) * unit <= QUIET else "  inconclusive"
+    for case, seconds in taken.items():
+        more = median_difference(seconds, taken[OWN]) * unit
+        print(f"{name:<24}{case:<14}{median(seconds) * unit:>12.2f}{more:>12.2f}{quiet}")
 
 
 def main() -> None:
     """Measure and print all tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=15, help="how many")
-    count = parser.parse_args().rounds
+    parser.add_argument("--rounds", type=int, default=4000, help="how many")
+    parser.add_argument("--engine", action="store_true", help="let the engine respond to each call")
+    options = parser.parse_args()
     with local_engine() as table:
         place = {"REGION": table.settings.region, "ENDPOINT_URL": table.settings.endpoint_url, "MIGRATIONS": "trust"}
-        shaped = {alias: {**place, "TABLE_NAME": f"table-{alias}", **shape} for alias, shape in TABLES.items()}
+        shaped = {
+            alias: {**place, "TABLE_NAME": f"table-{number}", **TABLES[alias]} for number, alias in enumerate(TABLES)
+        }
         with override_settings(DYNAMO_SINGLE={**settings.DYNAMO_SINGLE, **shaped}):
             operations = {}
             for alias in TABLES:
                 schema.recreate(get_table(alias))
                 operations[alias] = cases_of(model_of(alias))
-            operations[CONTROL] = operations[OWN]
             settle()
-            print(f"{'operation':<24}{'table':<12}{'least, µs':>12}{'more, µs':>12}{'ratio':>8}")
-            for name, repeat in REPEAT.items():
-                taken = rounds({case: each[name] for case, each in operations.items()}, count=count, repeat=repeat)
-                quiet = "" if is_quiet(median_ratio(taken[CONTROL], taken[OWN])) else "  inconclusive"
-                for case, seconds in taken.items():
-                    more = min(seconds) - min(taken[OWN])
-                    row = f"{name:<24}{case:<12}{min(seconds) * 1e6:>12.1f}{more * 1e6:>12.1f}"
-                    print(f"{row}{median_ratio(seconds, taken[OWN]):>8.2f}{quiet}")
+            print(f"{'operation':<24}{'table':<14}{'median, µs':>12}{'more, µs':>12}")
+            for name in OPERATIONS:
+                cases = {alias: each[name] for alias, each in operations.items()}
+                with nullcontext(cases) if options.engine else replayed(cases) as called:
+                    print_rows(name, called, options.rounds)
 
 
 if __name__ == "__main__":

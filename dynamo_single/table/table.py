@@ -29,7 +29,7 @@ from dynamo_single.table.lease import Lease
 from dynamo_single.table.pynamodb import PynamodbTable
 from dynamo_single.table.redirects import INTERCEPTORS, LISTENERS
 from dynamo_single.table.request import READS, Item, Parameters, Request, Response, Statement, insert_statement
-from dynamo_single.table.shaped.declared import models_of
+from dynamo_single.table.shaped import declared
 from dynamo_single.table.shaped.sortable import Unstorable
 
 if TYPE_CHECKING:
@@ -279,15 +279,20 @@ class ShapedTable(Table):
 
     def __init__(self, settings: TableSettings) -> None:
         super().__init__(settings)
-        self._translator: Translator | None = None
+        #: The translator, and the models for which it was made; one assignment changes both.
+        self._translator: tuple[object, Translator | None] = None, None
         _shaped[settings.table_name] = self
 
     @property
     def translator(self) -> Translator:
-        """The translator of the table, a new one if the models of the alias have changed."""
-        models, held = models_of(self.settings.alias), self._translator
-        if held is None or held.models is not models:
-            held = self._translator = translator.Translator(self.settings.shape, models, self._translator_of)
+        """The translator of the table, a new one if the models have changed."""
+        made_for, held = self._translator
+        if held is None or made_for is not declared.generation:
+            # Read before the models: if another thread changes them in between, the next call makes a new translator.
+            made_for = declared.generation
+            models = declared.models_of(self.settings.alias)
+            held = translator.translator_for(self.settings.shape, models, self._translator_of)
+            self._translator = made_for, held
         return held
 
     def _translator_of(self, table_name: str) -> Translator | None:
@@ -316,7 +321,7 @@ class ShapedTable(Table):
         if decoder is not None and shaped.types_of(operation, params):
             decoder = None
         try:
-            answer = await super()._call(sent, translated, decoder, lease, head)
+            answer = await Table._call(self, sent, translated, decoder, lease, head)
         except transport.FAILURES as error:
             transport.translate(error, partial(shaped.response, operation, params))
             raise

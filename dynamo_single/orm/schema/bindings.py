@@ -25,6 +25,7 @@ from dynamo_single.orm.schema.layout import AccessKey, ModelLayout, Twin
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.schema.upgrades import FIRST
 from dynamo_single.table.lease import Lease
+from dynamo_single.table.shaped import declared
 
 R = TypeVar("R")
 Arguments = TypeVarTuple("Arguments")
@@ -241,6 +242,7 @@ def begin_generation() -> None:
 def _begin(rollouts: Mapping[Any, Rollout], states: Mapping[str, tuple[Any, Lease | None]]) -> None:
     global generation
     generation = Generation(rollouts, states)
+    declared.begin(generation)
 
 
 def layout_in_use(declared: ModelLayout, twins: tuple[Twin, ...]) -> ModelLayout:

@@ -29,6 +29,8 @@ class ModelNames(Struct, frozen=True, eq=False):
 
 
 NO_MODELS: Final = ModelNames()
+#: An object that is replaced when the models change. Code that runs in every call compares it here directly.
+generation: object = None
 #: Return what the models of an alias declare.
 _models: Callable[[str], ModelNames] = lambda alias: NO_MODELS  # noqa: E731
 #: Return the prefixes of records' identifiers, the longest first, each with the sort key of its records.
@@ -42,6 +44,12 @@ def register(
     """Register the functions of the mapping. ``models`` returns one object until the models change."""
     global _models, _records
     _models, _records = models, records
+
+
+def begin(begun: object) -> None:
+    """Take the object that stands for the models from now on. They have changed before this call."""
+    global generation
+    generation = begun
 
 
 def models_of(alias: str) -> ModelNames:

@@ -6,8 +6,8 @@ Requests that differ only in their values share one rewritten expression. The mo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -18,6 +18,7 @@ from dynamo_single.table import names as own
 #: The expressions that compare, and all.
 _CONDITIONS: Final = ("KeyConditionExpression", "ConditionExpression", "FilterExpression")
 EXPRESSIONS: Final = (*_CONDITIONS, "UpdateExpression", "ProjectionExpression")
+NAMES: Final = "ExpressionAttributeNames"
 
 _MARK: Final = re.compile(r"#\w+")
 _VALUE: Final = re.compile(r":\w+")
@@ -33,25 +34,21 @@ _CLAUSE: Final = re.compile(r"\b(SET|REMOVE|ADD|DELETE) ")
 _FUNCTION: Final = re.compile(r"attribute_(?:not_)?exists ?\($")
 
 
-class Texts(Struct, frozen=True):
-    """The expressions of a request, each empty if there is none, and the names of its placeholders."""
-
-    texts: tuple[str, ...]
-    names: tuple[tuple[str, str], ...]
-
-
 class Rewritten(Struct, frozen=True):
     """The expressions as the table takes them, and the values that need a change.
 
+    - ``params``: the parameters that replace those of the request.
+    - ``is_fitted``: whether values or parameters change or are left out; ``dropped`` are these parameters.
+    - ``values``: the placeholders that the expressions still use.
     - ``typed``: the type of the key that a value is compared with or set to.
     - ``prefixes``: values that are compared with a joined key.
     - ``sorts``: an operator and values that the constant of a missing sort key has to meet.
     - ``types``: values that the type of an item is compared with; the response is filtered by them.
-    - ``values``: the placeholders that the expressions still use.
     """
 
-    texts: dict[str, str]
-    names: dict[str, str]
+    params: dict[str, Any]
+    is_fitted: bool
+    dropped: tuple[str, ...]
     values: frozenset[str]
     typed: tuple[tuple[str, KeyType], ...] = ()
     prefixes: tuple[str, ...] = ()
@@ -83,10 +80,16 @@ class ExpressionWriter:
         #: Names of keys that are attributes of models as well.
         self._shared = {own_name for own_name, key in shape.pairs if key.name in declared}
 
-    def rewrite(self, given: Texts) -> Rewritten | None:
-        """Return the expressions as the table takes them; ``None`` if they stay as they are."""
-        texts = {name: text for name, text in zip(EXPRESSIONS, given.texts, strict=True) if text}
-        names = dict(given.names)
+    def rewrite(self, given: tuple[Any, ...]) -> Rewritten | None:
+        """Return the expressions as the table takes them; ``None`` if they stay as they are.
+
+        ``given`` contains the values of ``EXPRESSIONS`` in a request, ``None`` for each that it does not have, and
+        then its placeholders of names, and these names.
+        """
+        placeholders = given[len(EXPRESSIONS) :]
+        half = len(placeholders) // 2
+        texts = {name: str(text) for name, text in zip(EXPRESSIONS, given, strict=False) if text}
+        names = dict(zip(placeholders[:half], placeholders[half:], strict=True))
         self._name_bare(texts, names)
         touched = [mark for mark, name in names.items() if name in self._affected]
         if not touched:
@@ -126,6 +129,7 @@ class _Rewriting:
         self.writer = writer
         self.shape = writer.shape
         self.texts = texts
+        self.given_values = frozenset(_VALUE.findall(" ".join(texts.values())))
         self.own = names
         self.names = {mark: self._stored(name) for mark, name in names.items()}
         self.sorts: list[tuple[str, tuple[str, ...]]] = []
@@ -155,9 +159,13 @@ class _Rewriting:
             self._write_projection()
         used = " ".join(self.texts.values())
         marks, values = set(_MARK.findall(used)), frozenset(_VALUE.findall(used))
+        names = {mark: name for mark, name in self.names.items() if mark in marks}
+        changed = {**self.texts, NAMES: names}
+        dropped = tuple(name for name, value in changed.items() if not value)
         return Rewritten(
-            {name: text for name, text in self.texts.items() if text},
-            {mark: name for mark, name in self.names.items() if mark in marks},
+            {name: value for name, value in changed.items() if value},
+            bool(dropped or typed or self.prefixes or self.sorts) or values != self.given_values,
+            dropped,
             values,
             tuple(each for each in typed if each[0] in values),
             tuple(self.prefixes),
@@ -389,12 +397,3 @@ def _target(part: str) -> str:
     """Return the placeholder of the attribute that a part of an update changes; empty for a place inside of one."""
     found = re.match(r"#\w+(?![\w.\[])", part)
     return "" if found is None else found[0]
-
-
-def texts_of(params: Mapping[str, object]) -> Texts | None:
-    """Return the expressions of a request or an action; ``None`` without expressions."""
-    texts = tuple([str(params.get(name, "")) for name in EXPRESSIONS])
-    if not any(texts):
-        return None
-    names = params.get("ExpressionAttributeNames", {})
-    return Texts(texts, tuple(names.items()) if isinstance(names, Mapping) else ())

@@ -17,13 +17,15 @@ from dynamo_single.table.answers import TypedResponse
 from dynamo_single.table.request import Item, Parameters, StoredValue
 from dynamo_single.table.shaped import joined
 from dynamo_single.table.shaped.declared import NO_MODELS, ModelNames
-from dynamo_single.table.shaped.expressions import ExpressionWriter, Rewritten, meets_constant, texts_of
+from dynamo_single.table.shaped.expressions import EXPRESSIONS, NAMES, ExpressionWriter, Rewritten, meets_constant
 from dynamo_single.table.shaped.joined import beginning_of, id_of_pair, is_pair, pair_of_id
 from dynamo_single.table.shaped.sortable import key_text, key_value
 
 _ONE_TABLE: Final = frozenset({"DeleteItem", "GetItem", "PutItem", "Query", "Scan", "UpdateItem"})
+_EXPRESSIONS: Final = frozenset(EXPRESSIONS)
 _VALUES: Final = "ExpressionAttributeValues"
-_NAMES: Final = "ExpressionAttributeNames"
+#: The operations whose responses, also those of errors, contain at most one item.
+_OF_ONE_ITEM: Final = frozenset({"DeleteItem", "GetItem", "PutItem", "UpdateItem"})
 
 
 class Translator:
@@ -48,22 +50,11 @@ class Translator:
             (own.index_partition(each.name), own.index_sort(each.name)) for each in shape.indexes if each.sort is None
         )
         self._lacking = frozenset(sort for _, sort in self._constants)
-        #: Whether names differ one by one and all keys are strings, so that nothing else has to change.
-        self._is_plain = (
-            not (self._types or self._constants or self._shared or models.key_only)
-            and shape.sort is not None
-            and shape.type_attribute is not None
-            and len(set(self._renames.values())) == len(self._renames)
-        )
-        self._simple_back = {name: found[0] for name, found in self._back.items() if found}
 
     # Items
 
     def written(self, item: Item) -> Item:
         """Return an item or a key as it is stored."""
-        if self._is_plain:
-            name_of = self._renames.get
-            return {name_of(name, name): value for name, value in item.items()}
         shape, found = self.shape, {}
         skipped = self._skipped(item)
         if shape.sort is None and own.PARTITION_KEY in item and own.SORT_KEY in item:
@@ -111,9 +102,6 @@ class Translator:
 
     def read(self, item: Item) -> dict[str, StoredValue]:
         """Return a stored item or key by the app's own names."""
-        if self._is_plain:
-            name_of = self._simple_back.get
-            return {name_of(name, name): value for name, value in item.items()}
         found: dict[str, StoredValue] = {}
         for name, value in item.items():
             if (names := self._back.get(name)) is None:
@@ -180,7 +168,7 @@ class Translator:
         """Return the types to which a Query or Scan filters items that have no type; empty without such a filter."""
         if self.shape.type_attribute is not None or operation not in ("Query", "Scan"):
             return frozenset()
-        if (texts := texts_of(params)) is None or (written := self._rewritten(texts)) is None:
+        if _EXPRESSIONS.isdisjoint(params) or (written := self._rewritten_of(params)) is None:
             return frozenset()
         return frozenset(params[_VALUES][each]["S"] for each in written.types)
 
@@ -188,38 +176,43 @@ class Translator:
         return {name: translate(entry) for name, entry in entries.items()}
 
     def _one(self, params: Parameters) -> dict[str, Any]:
-        found = self._expressed(params)
-        for name in ("Key", "Item", "ExclusiveStartKey"):
-            if name in found:
-                found[name] = self.written(found[name])
-        if (index := found.get("IndexName")) in self._index_names:
-            found["IndexName"] = self._index_names[index]
+        """Return a copy of the parameters of a request or an action as the table takes them."""
+        written = None if _EXPRESSIONS.isdisjoint(params) else self._rewritten_of(params)
+        found = dict(params) if written is None else {**params, **written.params}
+        if written is not None and written.is_fitted:
+            self._fit(found, written)
+        if "Key" in found:
+            found["Key"] = self.written(found["Key"])
+        elif "Item" in found:
+            found["Item"] = self.written(found["Item"])
+        else:
+            if "ExclusiveStartKey" in found:
+                found["ExclusiveStartKey"] = self.written(found["ExclusiveStartKey"])
+            if "IndexName" in found:
+                found["IndexName"] = self._index_names.get(found["IndexName"], found["IndexName"])
         return found
 
+    def _rewritten_of(self, params: Parameters) -> Rewritten | None:
+        """Return the expressions as the table takes them; ``None`` if they stay as they are."""
+        names = params.get(NAMES) or {}
+        return self._rewritten((*map(params.get, EXPRESSIONS), *names, *names.values()))
+
+    def _fit(self, params: dict[str, Any], written: Rewritten) -> None:
+        """Leave out the parameters and values that the expressions no longer use, and change the others."""
+        for name in written.dropped:
+            params.pop(name, None)
+        if _VALUES in params:
+            params[_VALUES] = self._values(params[_VALUES], written)
+            if not params[_VALUES]:
+                del params[_VALUES]
+        if written.types:
+            self._read_keys(params)
+
     def _batch(self, entry: Parameters) -> dict[str, Any]:
-        return {**self._expressed(entry), "Keys": [self.written(key) for key in entry["Keys"]]}
+        return {**self._one(entry), "Keys": [self.written(key) for key in entry["Keys"]]}
 
     def _writes(self, entries: list[dict[str, Any]]) -> list[dict[str, object]]:
         return [{kind: self._one(write) for kind, write in entry.items()} for entry in entries]
-
-    def _expressed(self, params: Parameters) -> dict[str, Any]:
-        """Return a copy of the parameters with their expressions as the table takes them."""
-        found = dict(params)
-        if (texts := texts_of(params)) is None or (written := self._rewritten(texts)) is None:
-            return found
-        for name in ("ProjectionExpression", "FilterExpression", "ConditionExpression", "UpdateExpression"):
-            if name in found and name not in written.texts:
-                del found[name]
-        found |= written.texts
-        found[_NAMES] = written.names
-        if _VALUES in found:
-            found[_VALUES] = self._values(found[_VALUES], written)
-        if written.types:
-            self._read_keys(found)
-        for name in (_NAMES, _VALUES):
-            if name in found and not found[name]:
-                del found[name]
-        return found
 
     def _read_keys(self, params: dict[str, Any]) -> None:
         """Read the keys, by which the types are recognized, also if only the number of items is needed."""
@@ -228,7 +221,7 @@ class Translator:
             return
         read = [] if is_count else params["ProjectionExpression"].split(", ")
         params.pop("Select", None)
-        names = params[_NAMES] = {**params[_NAMES]}
+        names = params[NAMES] = {**params.get(NAMES, {})}
         known = {names.get(each, each) for each in read}
         for number, key in enumerate(self.shape.keys):
             if key.name not in known:
@@ -257,12 +250,12 @@ class Translator:
         beginning = joined.beginning_of_query(params)
         if beginning is not None:
             rest = {
-                name: each for name, each in params.items() if name not in ("KeyConditionExpression", _NAMES, _VALUES)
+                name: each for name, each in params.items() if name not in ("KeyConditionExpression", NAMES, _VALUES)
             }
             return "Scan", {
                 **self._one(rest),
                 "FilterExpression": "begins_with(#joined, :joined)",
-                _NAMES: {"#joined": self.shape.partition.name},
+                NAMES: {"#joined": self.shape.partition.name},
                 _VALUES: {":joined": {"S": beginning}},
             }
         if self.shape.by_prefix:
@@ -279,13 +272,16 @@ class Translator:
 
         The response does not contain or count items whose type does not meet the filter of the request.
         """
+        if operation in _OF_ONE_ITEM:
+            name = "Item" if "Item" in answer else "Attributes"
+            item = answer.get(name)
+            return {**answer, name: self.read(item)} if item else dict(answer)
         if isinstance(answer, TypedResponse):
             plain = partial(self.response, operation, params, answer.as_plain())
             return answer.of_items(answer.typed, self.response(operation, params, dict(answer)), plain)
         found, read = dict(answer), self.read
-        for name in ("Attributes", "Item", "LastEvaluatedKey"):
-            if found.get(name):
-                found[name] = read(found[name])
+        if found.get("LastEvaluatedKey"):
+            found["LastEvaluatedKey"] = read(found["LastEvaluatedKey"])
         if "Items" in found:
             found["Items"] = self._of_types(operation, params, [read(item) for item in found["Items"]], found)
         if "Responses" in found:
@@ -329,6 +325,50 @@ class Translator:
 
     def _entry(self, entry: Mapping[str, Any]) -> dict[str, Any]:
         return {name: self.read(value) if name in ("Item", "Key") and value else value for name, value in entry.items()}
+
+
+class RenamingTranslator(Translator):
+    """Translates for a table whose names differ one by one, so that nothing else of an item has to change."""
+
+    def __init__(
+        self, shape: Shape, models: ModelNames = NO_MODELS, others: Callable[[str], Translator | None] | None = None
+    ) -> None:
+        super().__init__(shape, models, others)
+        self._written = tuple(shape.renames.items())
+        self._read = tuple((stored, name) for name, stored in self._written)
+
+    def written(self, item: Item) -> dict[str, StoredValue]:
+        """Return an item or a key as it is stored."""
+        found = dict(item)
+        for name, stored in self._written:
+            if name in found:
+                found[stored] = found.pop(name)
+        return found
+
+    def read(self, item: Item) -> dict[str, StoredValue]:
+        """Return a stored item or key by the app's own names."""
+        found = dict(item)
+        for stored, name in self._read:
+            if stored in found:
+                found[name] = found.pop(stored)
+        return found
+
+
+def translator_for(shape: Shape, models: ModelNames, others: Callable[[str], Translator | None]) -> Translator:
+    """Return the translator of a table; ``others`` returns that of another table by its name."""
+    renames, keys = shape.renames, {key.name for _, key in shape.pairs}
+    is_plain = (
+        shape.sort is not None
+        and all(each.sort is not None for each in shape.indexes)
+        and all(key.type == "S" for _, key in shape.pairs)
+        and shape.type_attribute is not None
+        and keys.isdisjoint(models.declared)
+        and not models.key_only
+        # No name stands for several of the app's own, and none is the app's own name of something else.
+        and len({*renames.values()}) == len(renames)
+        and renames.keys().isdisjoint(renames.values())
+    )
+    return (RenamingTranslator if is_plain else Translator)(shape, models, others)
 
 
 def _back(shape: Shape, shared: frozenset[str]) -> dict[str, tuple[str, ...]]:
