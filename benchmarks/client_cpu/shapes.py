@@ -4,8 +4,8 @@
 with the app's default names, one with other names, one with other names and no type, and one with attributes as keys,
 including a number. The control is the second table with default names, which has its own model and items.
 
-Each operation sends one request. By default, the first response to it is used for all calls, because the noise of
-sockets exceeds the differences. With ``--engine``, the engine responds to each call.
+Each operation sends one request. By default, all calls get the engine's first response, because the noise of sockets
+exceeds the differences. With ``--engine``, the engine responds to each call.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TABLES: dict[str, dict[str, Any]] = {
     CONTROL: {},
 }
 LISTED = 1000
-#: The operations, each with the number of objects that one call makes, and how many calls take a round's time.
+#: The operations, each with the number of objects that a call makes, and a divisor of the number of rounds.
 OPERATIONS = {"get": (1, 1), "save of one attribute": (1, 1), "list, per object": (LISTED, 40)}
 #: If the control differs by more microseconds, the machine was too busy.
 QUIET = 1.0
@@ -74,7 +74,7 @@ def cases_of(model: Any) -> dict[str, Callable[[], Any]]:
         with capture_requests() as sent:
             operation()
         if len(sent) != 1:
-            raise AssertionError(f"{len(sent)} requests were sent instead of one.")
+            raise AssertionError(f"An operation sent {len(sent)} requests instead of one.")
     return dict(zip(OPERATIONS, operations, strict=True))
 
 

@@ -311,7 +311,10 @@ class ShapedTable(Table):
         lease: Lease | None = None,
         head: dict[str, str] | None = None,
     ) -> Response:
-        shaped = self.translator
+        # The property without its call, which every request would pay.
+        made_for, shaped = self._translator
+        if shaped is None or made_for is not declared.generation:
+            shaped = self.translator
         try:
             sent, translated = shaped.request(operation, params)
         except Unstorable:

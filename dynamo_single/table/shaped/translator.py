@@ -345,6 +345,12 @@ class RenamingTranslator(Translator):
                 found[stored] = found.pop(name)
         return found
 
+    def request(self, operation: str, params: Parameters) -> tuple[str, Parameters]:
+        """Return a request as the table takes it."""
+        if operation == "GetItem" and _EXPRESSIONS.isdisjoint(params):
+            return operation, {**params, "Key": self.written(params["Key"])}
+        return super().request(operation, params)
+
     def read(self, item: Item) -> dict[str, StoredValue]:
         """Return a stored item or key by the app's own names."""
         found = dict(item)
