@@ -311,7 +311,7 @@ class ShapedTable(Table):
         lease: Lease | None = None,
         head: dict[str, str] | None = None,
     ) -> Response:
-        # The property without its call, which every request would pay.
+        # Every request would pay for a call of the property.
         made_for, shaped = self._translator
         if shaped is None or made_for is not declared.generation:
             shaped = self.translator

@@ -88,7 +88,7 @@ class ExpressionWriter:
         """
         placeholders = given[len(EXPRESSIONS) :]
         half = len(placeholders) // 2
-        texts = {name: str(text) for name, text in zip(EXPRESSIONS, given, strict=False) if text}
+        texts = {name: str(text) for name, text in zip(EXPRESSIONS, given[: len(EXPRESSIONS)], strict=True) if text}
         names = dict(zip(placeholders[:half], placeholders[half:], strict=True))
         self._name_bare(texts, names)
         touched = [mark for mark, name in names.items() if name in self._affected]
