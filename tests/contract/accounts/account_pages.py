@@ -1,4 +1,4 @@
-"""What tests do with the account pages: signing up, logging in, following links."""
+"""Helpers for the account pages: sign up, log in, follow links."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def log_in(client: Client, username: str, password: str = PASSWORD) -> Any:
 
 
 def is_in(client: Client, username: str, password: str = PASSWORD) -> bool:
-    """Whether the login page lets somebody in."""
+    """Return whether the login page accepts a user."""
     return bool(log_in(client, username, password).status_code == 302)
 
 
@@ -34,5 +34,5 @@ def link(mail: Any) -> str:
 
 
 def void(client: Client, path: str) -> bool:
-    """Whether a link does nothing."""
+    """Return whether a link has no effect."""
     return "This link does not work" in client.post(path, follow=True).content.decode()

@@ -1,4 +1,4 @@
-"""Django's own login views, and a page that asks who is there."""
+"""Django's own login views, and a page that shows the current user."""
 
 from __future__ import annotations
 

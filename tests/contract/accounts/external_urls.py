@@ -17,7 +17,7 @@ oauth: Any = OAuth()
 
 
 def register(issuer: str) -> None:
-    """As a project does at start-up, with the provider's address."""
+    """Register the provider's URL, as a project does at start-up."""
     oauth._clients.clear()
     oauth._registry.clear()
     oauth.register(

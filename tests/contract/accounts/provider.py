@@ -1,4 +1,4 @@
-"""An OpenID Connect provider on this machine: a test says who is logged in there, and it signs as they all do."""
+"""A local OpenID Connect provider: a test sets the logged-in account, and the provider signs normally."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
-#: What the client is known by.
+#: The client's identifier and secret.
 CLIENT_ID = "shop"
 
 
 class Provider(ThreadingHTTPServer):
-    """One provider: ``account`` are the claims of who is logged in there."""
+    """A provider; ``account`` contains the claims of the logged-in account."""
 
     daemon_threads = True
     account: dict[str, Any]
@@ -33,7 +33,7 @@ class Provider(ThreadingHTTPServer):
 
     @property
     def issuer(self) -> str:
-        """Where it is, which is who it says it is."""
+        """The URL of the provider, which is also its issuer."""
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def token(self, nonce: str) -> str:
@@ -84,7 +84,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(text)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Do not log requests."""
 
 
 @contextmanager

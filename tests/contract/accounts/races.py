@@ -1,4 +1,4 @@
-"""What tests of accounts do at one moment, in threads."""
+"""Helpers for concurrent account operations in threads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.contract.accounts.account_pages import PASSWORD
 
 
 def at_once(work: Any, arguments: Sequence[Any]) -> list[Any]:
-    """What some calls give that begin at one moment, each in a thread."""
+    """Return the results of calls that start together, each in a thread."""
     barrier = Barrier(len(arguments))
 
     def one(argument: Any) -> Any:
@@ -25,7 +25,7 @@ def at_once(work: Any, arguments: Sequence[Any]) -> list[Any]:
 
 
 def winners_of(take: Callable[[User], object]) -> list[User]:
-    """Of four new users who take at one moment what can be one user's, those who were not refused."""
+    """Return the successful ones of four new users who claim the same value together."""
     users = [User.objects.create_user(name, f"{name}@example.com", PASSWORD) for name in ("a", "b", "c", "d")]
 
     def won(user: User) -> bool:

@@ -1,4 +1,4 @@
-"""Users as items: what is stored, in which requests, and what stays unique."""
+"""Users as items: stored items, requests and unique values."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Sent = list[SentRequest]
 
 
 def operations(sent: Sent) -> list[str]:
-    """The operations that were sent, in order."""
+    """Return the operations sent, in order."""
     return [request.operation for request in sent]
 
 
 def actions(request: SentRequest) -> list[str]:
-    """What a transaction does, to which item."""
+    """Return the actions of a transaction and their items."""
     found = []
     for action in request.params["TransactItems"]:
         ((kind, described),) = action.items()
@@ -54,7 +54,7 @@ def test_the_projects_user_is_stored_in_dynamodb() -> None:
 
 
 def test_the_items_lie_as_in_the_pattern(mike: User, table: Table) -> None:
-    """The user at #METADATA and one item for each way to log in, with index keys of their own, beside the claims."""
+    """The user is at #METADATA, with an item and index keys for each login method, and the claims."""
     items = stored(table)
     assert sorted(items) == [
         ("UNIQUE#User#email#user1@example.com", "#CLAIM"),
@@ -97,7 +97,7 @@ def test_the_items_lie_as_in_the_pattern(mike: User, table: Table) -> None:
 
 
 def test_signing_up_is_one_transaction(sent: Sent) -> None:
-    """The user, both claims and both logins are written together."""
+    """One transaction writes the user, both claims and both logins."""
     User.objects.create_user("Mike", "user1@example.com", "x", user_id="1")
     assert operations(sent) == ["TransactWriteItems"]
     assert actions(sent[0]) == [
@@ -124,21 +124,21 @@ def test_a_user_without_an_address(table: Table, email: str | None) -> None:
 
 
 def test_no_address_reads_as_text_and_is_not_stored(table: Table) -> None:
-    """As on Django's own user ``email`` is text always; the item has none."""
+    """As in Django's own user, ``email`` is always a string, but the item has no address."""
     user = User.objects.create_user("Ann", user_id="1")
     assert user.email == ""
     assert "email" not in stored(table)["USER#1", "#METADATA"]
 
 
 def test_a_user_without_an_address_has_confirmed_none(table: Table) -> None:
-    """There is nothing to confirm, so nothing is confirmed."""
+    """Without an address, there is nothing to confirm."""
     user = User.objects.create_user("Ann", user_id="1")
     user.confirm_email()
     assert not user.has_confirmed_email
 
 
 def test_the_identifier_of_a_user_reads_as_id(mike: User) -> None:
-    """What is written for Django's own user asks for ``user.id``."""
+    """Code for Django's own user reads ``user.id``."""
     assert User.objects.get(pk="1").id == "1"
 
 
@@ -162,7 +162,7 @@ def test_an_email_change_is_one_transaction(mike: User, sent: Sent, table: Table
 
 @pytest.mark.parametrize(("field", "value"), [("username", "MIKE"), ("email", "User1@Example.com")])
 def test_changing_only_the_case_keeps_the_claim(mike: User, table: Table, field: str, value: str) -> None:
-    """One's own name in another case is shown as typed and stays one's own."""
+    """A change of case in a user's own name is stored as typed, and keeps the claim."""
     setattr(mike, field, value)
     mike.save()
     assert len(stored(table)) == 5
@@ -180,7 +180,7 @@ def test_other_changes_touch_the_user_only(mike: User, sent: Sent) -> None:
 
 
 def test_a_change_of_address_on_top_of_another_is_refused(mike: User) -> None:
-    """Two writers who read one user: the second address change is refused instead of leaving two logins."""
+    """If two processes have loaded one user, the second change of address fails instead of adding a login."""
     other = User.objects.get(pk="1")
     mike.email = "first@example.com"
     mike.save()
@@ -246,7 +246,7 @@ def test_confirming_an_address_is_one_update(mike: User, sent: Sent) -> None:
 def test_a_duplicate_in_another_case_is_refused(
     mike: User, table: Table, username: str, email: str | None, field: str
 ) -> None:
-    """A name or address that is taken is one error for forms, commands and code, and nothing is written."""
+    """A taken name or address raises the same error for forms, commands and code, and nothing is written."""
     before = stored(table)
     with pytest.raises(UserExists) as caught:
         User.objects.create_user(username, email)
@@ -268,7 +268,7 @@ def test_validation_finds_a_duplicate(mike: User) -> None:
 
 
 def test_only_one_of_many_gets_a_name(table: Table) -> None:
-    """Sign-ups for one address at once: one user, and nothing of the others."""
+    """Concurrent sign-ups with one address create only one user."""
     results: list[str] = []
 
     def sign_up(number: int) -> None:
@@ -302,13 +302,13 @@ def test_a_name_that_looks_like_an_address_is_refused(table: Table, username: st
 
 
 def test_no_name_at_all_is_refused(table: Table) -> None:
-    """As in Django, a user has a name."""
+    """As in Django, a user needs a name."""
     with pytest.raises(ValueError, match="username must be set"):
         User.objects.create_user("")
 
 
 def test_the_natural_key_is_found_whatever_its_case(mike: User, sent: Sent) -> None:
-    """Two strongly consistent GetItems, also for somebody who signed up just now; one for nobody."""
+    """Two consistent GetItems find even a new user; a missing one takes one GetItem."""
     assert User.objects.get_by_natural_key("MIKE") == mike
     assert operations(sent) == ["GetItem", "GetItem"]
     assert all(request.params["ConsistentRead"] for request in sent)
@@ -323,7 +323,7 @@ def test_the_natural_key_is_found_whatever_its_case(mike: User, sent: Sent) -> N
 @pytest.mark.parametrize("value", ["", " ", "x" * 5000, "lone\ud800surrogate", None])
 @pytest.mark.parametrize("attribute", ["username", "email"])
 def test_a_value_that_nobody_can_hold(mike: User, attribute: str, value: Any) -> None:
-    """It is nobody's, not an error of another kind."""
+    """An invalid value does not raise another kind of error: it does not find a user."""
     with pytest.raises(User.DoesNotExist):
         User.objects.get_by_unique(attribute, value)
 
@@ -339,7 +339,7 @@ def test_users_are_listed_by_name(table: Table, sent: Sent) -> None:
 
 
 def test_the_managers_methods_are_asynchronous_too(table: Table) -> None:
-    """acreate_user() and acreate_superuser() do what their twins do."""
+    """acreate_user() and acreate_superuser() have the same effects as the synchronous methods."""
 
     async def use() -> None:
         ann = await User.objects.acreate_user("Ann", "ANN@Example.COM", "x")
@@ -357,12 +357,12 @@ def test_the_managers_methods_are_asynchronous_too(table: Table) -> None:
 
 @pytest.mark.parametrize("flag", ["is_staff", "is_superuser"])
 def test_a_superuser_cannot_be_less(table: Table, flag: str) -> None:
-    """As in Django, create_superuser() refuses to leave a flag out."""
+    """As in Django, create_superuser() rejects a missing flag."""
     with pytest.raises(ValueError, match=f"Superuser must have {flag}=True"):
         User.objects.create_superuser("Boss", **{flag: False})
 
 
 def test_an_engine_that_does_not_answer_is_an_error(mike: User) -> None:
-    """A look-up that cannot be made is never 'no such user'."""
+    """A failed lookup never looks like a missing user."""
     with testing.refuse("ProvisionedThroughputExceededException"), pytest.raises(exceptions.Throttled):
         User.objects.get_by_identifier("Mike")

@@ -1,4 +1,4 @@
-"""Several e-mail addresses of one user: each logs in, is nobody else's, and one of them is the first."""
+"""A user can have several e-mail addresses, each unique and valid for logins, one of them primary."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.urls("project.urls")
 
 @pytest.fixture
 def john(table: Table) -> User:
-    """Somebody whose address is confirmed."""
+    """Return a user with a confirmed address."""
     user = User.objects.create_user("John", FIRST, PASSWORD, user_id="1")
     user.confirm_email()
     user.save()
@@ -44,7 +44,7 @@ def logins(user: User) -> ways.Ways:
 
 
 def test_a_further_address_logs_in(john: User) -> None:
-    """Whatever its case; one transaction, and the same requests as any other name."""
+    """The case does not matter; one transaction adds the address, and a login takes the usual requests."""
     with assert_requests(["TransactWriteItems"]):
         add(john)
     for typed in (FIRST, SECOND, SECOND.upper()):
@@ -60,7 +60,7 @@ def test_a_further_address_logs_in(john: User) -> None:
 
 @pytest.mark.parametrize("asked", [Q(email__in=[SECOND, FIRST, "jane@example.com"]), Q(email=SECOND) | Q(email=FIRST)])
 def test_who_has_several_of_the_addresses_is_found_once(john: User, asked: Q) -> None:
-    """In a list, a count, pages and slices, in the place of the first address."""
+    """Lists, counts, pages and slices contain the user once, at the position of the primary address."""
     add(john)
     User.objects.create_user("Jane", "jane@example.com", PASSWORD, user_id="2")
     found = User.objects.filter(asked)
@@ -87,7 +87,7 @@ def test_it_is_claimed_as_a_first_address_is(john: User, table: Table) -> None:
 
 
 def test_nobody_else_can_have_it(john: User) -> None:
-    """As a further address, as the first one, or by signing up."""
+    """This includes additional addresses, primary addresses and sign-ups."""
     add(john)
     mike = User.objects.create_user("Mike", "mike@example.com", PASSWORD)
     with pytest.raises(UniqueViolation, match=r"Another accounts\.User has email 'john.second@example.com'"):
@@ -104,7 +104,7 @@ def test_nobody_else_can_have_it(john: User) -> None:
 
 
 def test_users_who_want_one_address_at_once(table: Table) -> None:
-    """One as the first address, another as a further one: one owner."""
+    """One user adds the address as primary, another as additional: only one gets it."""
 
     def take(user: User) -> None:
         if user.username in "ab":
@@ -128,7 +128,7 @@ def test_a_removed_address_is_free(john: User) -> None:
 
 
 def test_a_further_address_becomes_the_first_one(john: User, table: Table) -> None:
-    """The user's item alone is written, and no claim changes: nobody can take either meanwhile."""
+    """Only the user's item is written and the claims stay, so no other user can take either address."""
     add(john)
     claims = {key: item for key, item in everything(table).items() if key[1] == "#CLAIM"}
     with assert_requests(["UpdateItem"]):
@@ -141,7 +141,7 @@ def test_a_further_address_becomes_the_first_one(john: User, table: Table) -> No
 
 
 def test_the_first_address_is_the_one_that_is_held(john: User) -> None:
-    """ß and ss are one to a login and can be two mailboxes: what nobody confirmed is not stored."""
+    """ß and ss are equal for logins, but can be two mailboxes: an unconfirmed address is not stored."""
     add(john, "john@strasse.example")
     logins(john).make_primary("john@straße.example")
     john.refresh_from_db()
@@ -149,7 +149,7 @@ def test_the_first_address_is_the_one_that_is_held(john: User) -> None:
 
 
 def test_an_unconfirmed_first_address_does_not_stay(john: User) -> None:
-    """It was never known to be the user's."""
+    """It was never confirmed as the user's."""
     john.email = "typo@example.com"
     john.save()
     add(john)
@@ -165,7 +165,7 @@ def test_the_first_of_several_is_not_removed(john: User) -> None:
 
 
 def test_the_first_is_not_removed_while_another_writer_adds_a_second(john: User) -> None:
-    """A condition decides: an object that does not know the second address is read again."""
+    """A condition detects the second address that the object lacks, and the object is read again."""
     stale = User.objects.get(pk="1")
     stale.phone = "+15550100"
     stale.save()
@@ -180,7 +180,7 @@ def test_the_first_is_not_removed_while_another_writer_adds_a_second(john: User)
 
 
 def test_an_address_is_the_first_one_if_another_writer_removed_the_first_one(john: User) -> None:
-    """It is not a further one of a user without a first one."""
+    """It does not become an additional address of a user without a primary one."""
     stale = User.objects.get(pk="1")
     logins(john).remove("email")
     add(stale)
@@ -232,7 +232,7 @@ def browser(john: User) -> Client:
 
 
 def test_an_address_is_added_on_the_account_page_by_a_mail(john: User, browser: Client, mailoutbox: Any) -> None:
-    """Until the link is followed the address is nobody's."""
+    """The address is not claimed until the user follows the link."""
     browser.post("/accounts/email_add/", {"email": SECOND, "password": PASSWORD})
     assert [mail.to for mail in mailoutbox] == [[SECOND]]
     assert not is_in(Client(), SECOND)
@@ -245,7 +245,7 @@ def test_an_address_is_added_on_the_account_page_by_a_mail(john: User, browser: 
 
 
 def test_a_removed_address_does_not_come_back_by_its_link(john: User, browser: Client, mailoutbox: Any) -> None:
-    """Neither by the link that added it nor by another one that was sent before."""
+    """This applies to the link that added it, and to any earlier link."""
     for _ in range(2):
         browser.post("/accounts/email_add/", {"email": SECOND, "password": PASSWORD})
     browser.post("/accounts/email_change/", {"email": SECOND, "password": PASSWORD})
@@ -258,7 +258,7 @@ def test_a_removed_address_does_not_come_back_by_its_link(john: User, browser: C
 
 
 def test_a_removed_only_address_does_not_come_back_by_its_link(table: Table, settings: Any, mailoutbox: Any) -> None:
-    """It was added to a user who had none, as the first one."""
+    """It was the primary address of a user without another one."""
     settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username"]}
     user = User.objects.create_user("Nora", None, PASSWORD)
     browser = Client()
@@ -296,7 +296,7 @@ def test_addresses_are_changed_on_the_account_page(john: User, browser: Client) 
 
 
 def test_a_sign_up_with_a_further_address_tells_its_holder(john: User, mailoutbox: Any) -> None:
-    """As with a first address, and the page says the same as ever; the mail goes to the first one."""
+    """The page is the same as for a primary address, and the mail goes to the primary address."""
     add(john)
     assert sign_up(Client(), "Eve", SECOND).url == "/accounts/sign_up/done/"
     assert [(mail.to, mail.subject) for mail in mailoutbox] == [([FIRST], "Your account at testserver")]
@@ -305,7 +305,7 @@ def test_a_sign_up_with_a_further_address_tells_its_holder(john: User, mailoutbo
 def test_a_further_address_that_is_typed_for_the_first_one_takes_its_place(
     john: User, browser: Client, mailoutbox: Any
 ) -> None:
-    """It is not kept twice."""
+    """It is not stored twice."""
     add(john)
     browser.post("/accounts/email_change/", {"email": SECOND, "password": PASSWORD})
     browser.post(link(mailoutbox[0]))

@@ -12,12 +12,12 @@ from tests.contract.conftest import Pages, text_of
 
 USERS = "accounts/user/"
 PASSWORD = "Quite-Good-9"
-#: The user is read and changed and the log written; then Django gives one's own session a new key.
+#: The user is read and changed, the log is written, and Django gives the user's own session a new key.
 SET_PASSWORD = ["GetItem", "UpdateItem", "PutItem", "TransactWriteItems", "PutItem"]
 
 
 def change_data(user: User, **values: Any) -> dict[str, Any]:
-    """What the change form sends."""
+    """Return the data of the change form."""
     data = {
         "username": user.username,
         "email": user.email or "",
@@ -32,7 +32,7 @@ def change_data(user: User, **values: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def mike(pages: Pages) -> User:
-    """Somebody to look after."""
+    """Return a user to manage."""
     return User.objects.create_user("Mike", "user1@example.com", PASSWORD)
 
 
@@ -47,7 +47,7 @@ def test_users_are_listed_by_name(pages: Pages, mike: User) -> None:
 
 
 def test_adding_a_user(pages: Pages, mike: User) -> None:
-    """One BatchGetItem finds duplicates, a transaction writes, the log gets its item; then the change page comes."""
+    """One BatchGetItem finds duplicates, a transaction writes, the log gets an entry, and the change page follows."""
     pages.get(f"{USERS}add/")
     data = {
         "username": "Ann",
@@ -79,7 +79,7 @@ def test_changing_a_user(pages: Pages, mike: User) -> None:
 
 
 def test_a_duplicate_is_an_error_on_its_field(pages: Pages, mike: User) -> None:
-    """Somebody else's address is refused by the form."""
+    """The form rejects another user's address."""
     User.objects.create_user("Ann", "ann@example.com")
     response = pages.post(f"{USERS}{mike.pk}/change/", change_data(mike, email="ANN@example.com"))
     assert "A user with that email address already exists." in text_of(response)

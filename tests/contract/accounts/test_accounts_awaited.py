@@ -1,4 +1,4 @@
-"""Logging in, in an event loop: the requests of twenty at once are under way together, and none waits in a thread."""
+"""Logins in an event loop: twenty of them overlap their requests, without threads."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def request(number: int) -> HttpRequest:
 
 
 def operations(sent: Any) -> Counter[str]:
-    """What was sent."""
+    """Return the operations sent."""
     return Counter(each.operation for each in sent)
 
 
 @pytest.mark.parametrize("password", [PASSWORD, "a-wrong-password"])
 def test_authentications_overlap(password: str) -> None:
-    """Also those that fail."""
+    """This includes failed logins."""
     with capture_requests() as sent:
         expected = [authenticate(request(n), username=f"user{n}", password=password) for n in range(CALLS)]
 
@@ -61,7 +61,7 @@ def test_authentications_overlap(password: str) -> None:
 
 
 def test_a_password_is_hashed_in_a_thread() -> None:
-    """The loop is not held up."""
+    """The hash does not block the loop."""
     threads: list[bool] = []
     check = User.check_password
 
@@ -108,7 +108,7 @@ def test_logins_overlap() -> None:
 
 
 def test_permissions_of_groups_are_awaited(users: list[User]) -> None:
-    """One request for each user who is in a group."""
+    """Each user in a group takes one request."""
     group = Group.objects.create(name="Editors", permission_names={"directory.change_company"})
     for user in users:
         user.groups.add(group)
@@ -152,7 +152,7 @@ def test_users_are_created_in_the_loop() -> None:
 
 
 def test_validators_are_told_of_a_new_password(users: list[User]) -> None:
-    """Once, after it is saved, as by ``save()``."""
+    """Validators are called once after the save, as by ``save()``."""
     told: list[str] = []
 
     async def ask() -> None:
@@ -169,20 +169,20 @@ class Own(EmailOrUsernameBackend):
     """A project's backend with methods of its own."""
 
     def authenticate(self, *args: Any, **options: Any) -> Any:
-        """As usual."""
+        """Call the original method."""
         return super().authenticate(*args, **options)
 
     def get_user(self, user_id: object) -> Any:
-        """As usual."""
+        """Call the original method."""
         return super().get_user(user_id)
 
     def get_group_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
-        """As usual."""
+        """Call the original method."""
         return super().get_group_permissions(user_obj, obj)
 
 
 def test_what_a_project_overrides_is_called_in_a_thread(users: list[User]) -> None:
-    """It may send what it likes."""
+    """An override may send requests."""
 
     async def ask() -> Any:
         await Own().aget_group_permissions(users[1])
@@ -195,7 +195,7 @@ def test_what_a_project_overrides_is_called_in_a_thread(users: list[User]) -> No
 
 
 def test_synchronous_code_in_a_thread_authenticates_as_ever() -> None:
-    """Where an event loop waits for it."""
+    """This includes threads that an event loop waits for."""
 
     async def ask() -> Any:
         return await sync_to_async(authenticate)(request(1), username="user1", password=PASSWORD)

@@ -18,15 +18,15 @@ from dynamo_single.table import Request, Table
 
 
 class Terminal(StringIO):
-    """A standard input that says it is a terminal."""
+    """A standard input that is a terminal."""
 
     def isatty(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
 
 def interactively(answers: list[str], *passwords: str, command: str = "createsuperuser", args: Any = ()) -> Any:
-    """Run a command whose prompts get these answers; gives what it wrote to both streams."""
+    """Run a command with answers to its prompts; return its output and errors."""
     out, err = StringIO(), StringIO()
     with (
         mock.patch("builtins.input", side_effect=answers),
@@ -38,12 +38,12 @@ def interactively(answers: list[str], *passwords: str, command: str = "createsup
 
 
 def count(table: Table) -> int:
-    """How many items there are."""
+    """Return the number of items."""
     return int(table.send(Request("Scan", {"Select": "COUNT"}))["Count"])
 
 
 def test_createsuperuser_asks(table: Table) -> None:
-    """Name, address and password are asked for, and the user can do everything."""
+    """The command asks for name, address and password, and creates a superuser."""
     out, err = interactively(["boss", "boss@example.com"], "Quite-Good-9", "Quite-Good-9")
     assert "Superuser created successfully." in out
     assert err == ""
@@ -55,7 +55,7 @@ def test_createsuperuser_asks(table: Table) -> None:
 
 
 def test_createsuperuser_asks_again_for_a_taken_name(table: Table) -> None:
-    """A name that is taken in another case, or looks like an address, is refused while asking."""
+    """The prompt rejects a name that is taken in another case, or that looks like an address."""
     User.objects.create_user("Boss")
     out, err = interactively(["BOSS", "a@b", "chief", ""], "Quite-Good-9", "Quite-Good-9")
     assert "Error: That username is already taken." in err
@@ -94,7 +94,7 @@ def test_createsuperuser_from_the_environment(table: Table, monkeypatch: pytest.
     ],
 )
 def test_createsuperuser_refuses(table: Table, username: str, email: str, message: str) -> None:
-    """A duplicate, whatever its case, and an invalid value end with a message, and nothing is written."""
+    """A duplicate in any case and an invalid value end with a message, and nothing is written."""
     User.objects.create_user("boss", "boss@example.com")
     before = count(table)
     with pytest.raises(CommandError, match=message):
@@ -148,7 +148,7 @@ def test_the_creation_form_makes_a_user(table: Table) -> None:
 
 
 def test_the_creation_form_refuses_duplicates(table: Table) -> None:
-    """Each duplicate is an error on its field, whatever its case."""
+    """Each duplicate is an error of its field in any case."""
     User.objects.create_user("Mike", "user1@example.com")
     form = creation("MIKE", "USER1@example.com")
     assert form.errors == {
@@ -160,7 +160,7 @@ def test_the_creation_form_refuses_duplicates(table: Table) -> None:
 
 
 def test_the_change_form_keeps_the_password(table: Table) -> None:
-    """Other attributes change; one's own name is no duplicate; an empty address is none."""
+    """Other attributes change; the user's own name and an empty address are not duplicates."""
     mike = User.objects.create_user("Mike", "user1@example.com", "secret", permissions={"a.b"})
     data = {
         "username": "mike",
@@ -200,7 +200,7 @@ def test_the_password_forms_save(table: Table, form_class: Any) -> None:
 def test_a_command_without_an_engine_says_so_in_one_line(
     table: Table, command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No traceback, but what is wrong and what helps."""
+    """The message names the problem and the fix, without a traceback."""
 
     def nobody(operation: str, params: Any) -> None:
         raise testing.unreachable(table.settings)

@@ -52,7 +52,7 @@ def test_damaged_login_failures_stop_no_login(mike: User, table: Table) -> None:
 
 
 def test_damaged_login_failures_count_again(mike: User, table: Table, settings: Any) -> None:
-    """A counter that is damaged slows down whoever guesses, after as many failures as a new one."""
+    """A damaged counter delays an attacker after as many failures as a new one."""
     settings.ACCOUNTS = {"FREE_FAILURES": 2}
     attempt("wrong")
     for counter in items_of(table, "LoginFailures"):
@@ -97,7 +97,7 @@ def test_damaged_mail_counter_limits_again(mike: User, table: Table, settings: A
 
 @pytest.mark.parametrize("typed", ["Mike", EMAIL, "Nobody", "nobody@example.com"])
 def test_damaged_claims_stop_no_login(mike: User, table: Table, typed: str) -> None:
-    """Where the login item is found, the claim is not asked; where it is not, a damaged one is nobody's."""
+    """A login item is enough without its claim; without it, a damaged claim does not find a user."""
     claims, logins = items_of(table, "UniqueClaim"), items_of(table, "Login")
     for claim in claims:
         for what, damaged in damages(claim):
@@ -150,7 +150,7 @@ def test_lockout_reads_damaged_counters_by_one_request_more(mike: User, table: T
     request = RequestFactory().post("/")
     with capture_requests() as sent:
         lockout.begin(request, "Mike")
-    # The counters are read one after the other, in the order of their keys, and the damaged one is written.
+    # The counters are read sequentially in the order of their keys, and the damaged one is written.
     wanted = ["BatchGetItem", "GetItem", "GetItem", "GetItem", "PutItem", "UpdateItem"]
     assert sorted(each.operation for each in sent) == wanted
     with assert_requests(["BatchGetItem", "UpdateItem"]):

@@ -1,4 +1,4 @@
-"""Changing an e-mail address through HTTP: the link to the new one, and what makes it void."""
+"""A change of e-mail address over HTTP: the link to the new address, and what invalidates it."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def _table(table: Table) -> None:
     """An empty table."""
 
 
-#: What counts a mail: for the client, and for the address.
+#: The mail counters of the client and of the address.
 MAIL = ["UpdateItem", "UpdateItem"]
 
 
 def operations(sent: Sent) -> list[str]:
-    """What was sent."""
+    """Return the operations sent."""
     return [request.operation for request in sent]
 
 
 @pytest.fixture
 def mike(client: Client) -> User:
-    """Somebody who is logged in and whose address is confirmed."""
+    """Return a logged-in user with a confirmed address."""
     user = User.objects.create_user("Mike", "user1@example.com", PASSWORD, user_id="1")
     user.confirm_email()
     user.save()
@@ -42,12 +42,12 @@ def mike(client: Client) -> User:
 
 
 def change(client: Client, email: str = "new@example.com", password: str = PASSWORD) -> Any:
-    """Ask for another address."""
+    """Request a change of address."""
     return client.post("/accounts/email_change/", {"email": email, "password": password})
 
 
 def test_a_new_address_is_confirmed_first(mike: User, client: Client, mailoutbox: Any, sent: Sent) -> None:
-    """The old address stays until the link is followed; then one transaction puts the new one in its place."""
+    """The old address is kept until the user follows the link; one transaction then replaces it."""
     sent.clear()
     assert change(client).url == "/accounts/email_change/done/"
     session, lockout, claim = ["GetItem", "GetItem"], ["BatchGetItem", "UpdateItem", "DeleteItem"], ["GetItem"]
@@ -76,7 +76,7 @@ def test_a_taken_address_is_not_told_here_either(mike: User, client: Client, mai
 
 
 def test_an_address_that_somebody_took_meanwhile(mike: User, client: Client, mailoutbox: Any) -> None:
-    """The link does nothing, and both users keep what they have."""
+    """The link has no effect, and both users keep their addresses."""
     change(client)
     User.objects.create_user("Faster", "new@example.com", PASSWORD)
     assert void(client, link(mailoutbox[0]))
@@ -88,13 +88,13 @@ def test_an_address_that_somebody_took_meanwhile(mike: User, client: Client, mai
 def test_an_address_is_changed_with_the_password_only(
     mike: User, client: Client, mailoutbox: Any, password: str
 ) -> None:
-    """A session that was left open is not enough."""
+    """An open session is not enough."""
     assert change(client, password=password).status_code == 200
     assert mailoutbox == []
 
 
 def test_a_new_password_makes_a_change_void(mike: User, client: Client, mailoutbox: Any) -> None:
-    """Whoever got the account back need not fear the links that somebody else asked for."""
+    """A user who recovers the account is safe from links that another person has requested."""
     change(client)
     mike.refresh_from_db()
     mike.set_password("Another-Good-9")
@@ -103,7 +103,7 @@ def test_a_new_password_makes_a_change_void(mike: User, client: Client, mailoutb
 
 
 def test_of_two_changes_one_takes_place(mike: User, client: Client, mailoutbox: Any) -> None:
-    """After the one link was followed, the other does nothing."""
+    """After one link is used, the other has no effect."""
     change(client, "first@example.com")
     change(client, "second@example.com")
     assert client.post(link(mailoutbox[1])).status_code == 302
@@ -112,7 +112,7 @@ def test_of_two_changes_one_takes_place(mike: User, client: Client, mailoutbox: 
 
 
 def test_a_link_is_void_after_the_address_went_there_and_back(mike: User, client: Client, mailoutbox: Any) -> None:
-    """Whoever reads the mail of an address that was given up cannot take the account with the link of that time."""
+    """A reader of a former address's mail cannot use its old link to take over the account."""
     change(client, "lost@example.com")
     given_up = link(mailoutbox[-1])
     client.post(given_up)
@@ -136,7 +136,7 @@ def test_an_address_that_only_looks_the_same_confirms_no_other(client: Client, m
 
 
 def test_an_address_is_changed_to_another_case(mike: User, client: Client, mailoutbox: Any) -> None:
-    """It is shown as it was typed last; the account is still opened by both, and nobody is told of a lost address."""
+    """The page shows the last spelling, both spellings open the account, and no notification is sent."""
     change(client, "User1@Example.com")
     client.post(link(mailoutbox[0]))
     assert User.objects.get(pk="1").email == "User1@Example.com"
@@ -145,7 +145,7 @@ def test_an_address_is_changed_to_another_case(mike: User, client: Client, mailo
 
 
 def test_a_link_that_is_followed_several_times_at_once(mike: User, client: Client, mailoutbox: Any) -> None:
-    """A double click is no error: each gets the page of one that was followed, and the old address one mail."""
+    """A double click does not cause an error: both get the success page, and the old address gets one mail."""
     change(client)
     answers: list[str] = []
     start = threading.Barrier(5)
@@ -164,7 +164,7 @@ def test_a_link_that_is_followed_several_times_at_once(mike: User, client: Clien
 
 
 def test_somebody_without_an_address_gets_one(client: Client, mailoutbox: Any) -> None:
-    """A user whom nobody gave an address can add it."""
+    """A user without an address can add one."""
     client.force_login(User.objects.create_user("Mike", None, PASSWORD))
     change(client)
     client.post(link(mailoutbox[0]))
@@ -173,7 +173,7 @@ def test_somebody_without_an_address_gets_one(client: Client, mailoutbox: Any) -
 
 
 def test_confirming_is_not_undone_by_a_change_of_case(mike: User) -> None:
-    """One's own address in another case is as confirmed as before; nobody is asked to confirm another one of code's."""
+    """A change of case keeps the confirmation, and code can set another address without a confirmation."""
     mike.email = "USER1@example.com"
     mike.save()
     assert Login.objects.find("EMAIL", "user1@example.com").confirmed is True

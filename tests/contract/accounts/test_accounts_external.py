@@ -1,4 +1,4 @@
-"""Accounts elsewhere as a way to log in: linked, found, removed, and nobody else's."""
+"""External accounts as a login method: linked, found, removed and unique."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _providers(settings: Any, provider: Provider, monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture
 def john(table: Table) -> User:
-    """Somebody whose address is confirmed."""
+    """Return a user with a confirmed address."""
     user = User.objects.create_user("John", "john@example.com", PASSWORD, user_id="1")
     user.confirm_email()
     user.save()
@@ -82,7 +82,7 @@ def come_back(browser: Client) -> Any:
 
 
 def who(browser: Client) -> str | None:
-    """Who is logged in."""
+    """Return the logged-in user."""
     return browser.session.get("_auth_user_id")
 
 
@@ -120,7 +120,7 @@ def test_an_address_that_is_confirmed_on_both_sides_links_the_account(john: User
 def test_an_address_that_the_provider_has_not_confirmed_links_nothing(
     john: User, provider: Provider, changed: dict[str, Any]
 ) -> None:
-    """Whoever writes another's address into a profile there gets nothing here."""
+    """An attacker who enters another person's address at the provider cannot log in."""
     provider.account |= changed
     browser = Client()
     assert come_back(browser).status_code == 403
@@ -134,7 +134,7 @@ def test_an_address_that_is_not_confirmed_here_links_nothing(table: Table) -> No
 
 
 def test_a_further_address_that_is_confirmed_on_both_sides_links_the_account(table: Table) -> None:
-    """It is as much the user's as the first one, which need not be confirmed."""
+    """An additional address has the same effect as the primary one, which may be unconfirmed."""
     ann = User.objects.create_user("Ann", "ann@example.com", PASSWORD, user_id="2")
     ann.logins.add("email", "john@example.com")
     browser = Client()
@@ -157,7 +157,7 @@ class Own(EmailOrUsernameBackend):
     """A project's backend, which lets in those whose name begins with a J."""
 
     def user_can_authenticate(self, user: User) -> bool:
-        """Whether the name does."""
+        """Return whether the name can log in."""
         return super().user_can_authenticate(user) and user.username.startswith("J")
 
 
@@ -177,7 +177,7 @@ def test_a_projects_backend_says_who_may_log_in_elsewhere(table: Table, settings
 
 
 def test_without_such_a_backend_nobody_logs_in_elsewhere(john: User, settings: Any) -> None:
-    """An error, and no session that is nobody's."""
+    """The login raises an error instead of creating a session without a user."""
     settings.AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
     add(john)
     with pytest.raises(ConfigurationError, match="AUTHENTICATION_BACKENDS does not name"):
@@ -185,7 +185,7 @@ def test_without_such_a_backend_nobody_logs_in_elsewhere(john: User, settings: A
 
 
 def test_an_account_of_another_user_is_refused(john: User, table: Table) -> None:
-    """Whatever its case; also for somebody who is logged in."""
+    """The case does not matter, and a logged-in user is rejected too."""
     add(john)
     mike = User.objects.create_user("Mike", "mike@example.com", PASSWORD)
     for subject in (SUBJECT, SUBJECT.lower()):
@@ -202,7 +202,7 @@ def test_an_account_of_another_user_is_refused(john: User, table: Table) -> None
 
 
 def test_a_subject_is_compared_to_the_letter(john: User) -> None:
-    """It is claimed whatever its case, and is another one's in another case."""
+    """The claim ignores case, but a different case is another subject."""
     add(john)
     with pytest.raises(User.DoesNotExist):
         User.objects.get_by_identity("work", SUBJECT.lower())
@@ -212,13 +212,13 @@ def test_a_subject_is_compared_to_the_letter(john: User) -> None:
 
 @pytest.mark.parametrize("name", ["github", "foo", "email"])
 def test_nobody_is_looked_for_by_what_nobody_logs_in_with(table: Table, name: str) -> None:
-    """A name that the settings do not have is a mistake, and not that nobody has the account."""
+    """A name outside the settings raises an error instead of finding no user."""
     with assert_requests([]), pytest.raises(InvalidValue, match=f"Logins with '{name}' are disabled"):
         User.objects.get_by_identity(name, SUBJECT)
 
 
 def test_what_is_stored(john: User, table: Table) -> None:
-    """Two items beside the user: one that lists it with the others, one that keeps it to one user."""
+    """Next to the user, one item lists the account, and another one makes it unique."""
     with assert_requests(["TransactWriteItems"]):
         add(john)
     assert {("USER#1", f"WORK#{SUBJECT}"), ("IDENTITY#work#ab-42", "#METADATA")} <= set(everything(table))
@@ -242,7 +242,7 @@ def test_an_account_goes_with_its_user(john: User, table: Table) -> None:
 
 
 def test_users_who_want_one_account_at_once(table: Table) -> None:
-    """One owner, whom the account leads to."""
+    """One user gets the account, which leads to this user."""
     winners = winners_of(add)
     assert len(winners) == 1
     assert User.objects.get_by_identity("work", SUBJECT) == winners[0]
@@ -318,7 +318,7 @@ def test_a_provider_that_is_switched_off_lets_nobody_in(john: User, settings: An
 
 
 def test_an_account_that_two_users_have_is_reported(john: User, table: Table) -> None:
-    """Nothing is taken from either."""
+    """Neither user loses the account."""
     add(john)
     User.objects.create_user("Mike", "mike@example.com", PASSWORD, user_id="2")
     item = everything(table)["USER#2", "#METADATA"]

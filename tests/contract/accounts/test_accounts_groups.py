@@ -1,4 +1,4 @@
-"""Groups and their members: what is stored, in which requests, and that both sides agree."""
+"""Groups and their members: stored items, requests and agreement of both sides."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TRANSACTION = ["TransactWriteItems"]
 
 
 def actions(request: SentRequest) -> list[str]:
-    """What a transaction does, to which item."""
+    """Return the actions of a transaction and their items."""
     found = []
     for action in request.params["TransactItems"]:
         ((kind, described),) = action.items()
@@ -80,7 +80,7 @@ def readers(table: Table) -> Group:
     return Group.objects.create(name="Readers", permission_names={"a.read"}, group_id="r")
 
 
-# what is stored
+# stored items
 
 
 def test_a_membership_is_on_the_user_and_beside_it(ann: User, writers: Group, table: Table) -> None:
@@ -101,7 +101,7 @@ def test_a_membership_is_on_the_user_and_beside_it(ann: User, writers: Group, ta
 
 
 def test_many_groups_are_one_transaction(ann: User, writers: Group, readers: Group, sent: Sent) -> None:
-    """Joining and leaving touch the user and the memberships, and never the groups."""
+    """Joining and leaving write the user and the memberships, but never the groups."""
     ann.groups.add(writers, readers)
     assert actions(sent[0]) == ["Update USER#1 #METADATA", "Put USER#1 #GROUP#r", "Put USER#1 #GROUP#w"]
     ann.groups.remove(writers)
@@ -114,7 +114,7 @@ def test_many_groups_are_one_transaction(ann: User, writers: Group, readers: Gro
 
 
 def test_many_members_never_rewrite_the_group(writers: Group, table: Table) -> None:
-    """Each new member is one transaction of the user's items; the group's own item is not written."""
+    """Each new member takes one transaction of the user's items, and the group's own item is not written."""
     users = [User.objects.create_user(f"user{number}", user_id=str(number)) for number in range(30)]
     with assert_requests(TRANSACTION * 30) as sent:
         writers.user_set.add(*users)
@@ -171,7 +171,7 @@ def test_a_user_is_in_ninety_groups_at_most(ann: User, table: Table) -> None:
 
 
 def test_reading_a_users_groups(ann: User, writers: Group, readers: Group) -> None:
-    """Groups are read by their keys, strongly consistent: one request; none for a user without any."""
+    """One consistent request reads the groups by key; a user without groups does not need it."""
     with assert_requests([]):
         assert list(ann.groups.all()) == []
         assert not ann.groups.exists()
@@ -191,7 +191,7 @@ def test_reading_a_users_groups(ann: User, writers: Group, readers: Group) -> No
 
 
 def test_groups_are_given_as_objects_or_by_pk(ann: User, writers: Group, readers: Group) -> None:
-    """As in Django; a pk is looked up, so that no user is in a group that there is not."""
+    """As in Django; a pk is looked up, so that a user cannot be in a missing group."""
     ann.groups.add("w", readers)
     assert held() == ["r", "w"]
     ann.groups.set(["w"])
@@ -207,7 +207,7 @@ def test_groups_are_given_as_objects_or_by_pk(ann: User, writers: Group, readers
 
 
 def test_what_cannot_be_added_is_refused(ann: User, ben: User, writers: Group) -> None:
-    """Another model's object, one that is not stored, and direct assignment are errors, as in Django."""
+    """As in Django, objects of other models, unsaved objects and assignments raise errors."""
     with pytest.raises(TypeError, match=r"'Group' instance expected, got accounts\.User with pk '2'"):
         ann.groups.add(ben)  # type: ignore[arg-type]  # on purpose
     with pytest.raises(ValueError, match="is not stored"):
@@ -225,7 +225,7 @@ def test_what_cannot_be_added_is_refused(ann: User, ben: User, writers: Group) -
 
 
 def test_creating_through_a_user(ann: User, writers: Group, table: Table) -> None:
-    """create(), get_or_create() and update_or_create() add what they make; what is there already is found."""
+    """create(), get_or_create() and update_or_create() add the object, and find existing ones."""
     made = ann.groups.create(name="Made")
     assert held() == [made.pk]
     assert ann.groups.get_or_create(name="Made") == (made, False)
@@ -251,7 +251,7 @@ def test_templates_change_nothing(ann: User, method: str) -> None:
 
 
 def test_the_methods_are_asynchronous_too(ann: User, ben: User, writers: Group, readers: Group) -> None:
-    """Every twin does what its method does, on both sides."""
+    """Every asynchronous method has the same effect on both sides."""
 
     async def use() -> None:
         await ann.groups.aadd(writers, readers)
@@ -275,11 +275,11 @@ def test_the_methods_are_asynchronous_too(ann: User, ben: User, writers: Group, 
     asyncio.run(use())
 
 
-# what is outdated
+# outdated objects
 
 
 def test_an_outdated_user_can_join_and_leave(ann: User, writers: Group, readers: Group, table: Table) -> None:
-    """Another writer's change is neither lost nor undone: the user is read again, and the change made again."""
+    """Another process's change is kept: the user is read again, and the change is repeated."""
     other = User.objects.get(pk="1")
     other.groups.add(writers)
     with assert_requests([*TRANSACTION, "GetItem", *TRANSACTION]):
@@ -291,7 +291,7 @@ def test_an_outdated_user_can_join_and_leave(ann: User, writers: Group, readers:
 
 
 def test_an_object_that_shows_no_change_is_read_first(ann: User, writers: Group) -> None:
-    """Adding a group that the object names already, or removing one that it does not, asks the table."""
+    """An addition of a known group, or a removal of an unknown one, reads the table."""
     other = User.objects.get(pk="1")
     ann.groups.add(writers)
     other.groups.remove(writers)
@@ -308,7 +308,7 @@ def test_an_object_that_shows_no_change_is_read_first(ann: User, writers: Group)
 
 
 def test_joining_keeps_what_is_not_saved_yet(ann: User, writers: Group, readers: Group) -> None:
-    """Only the groups are written; other attributes that were set stay set, and unsaved."""
+    """Only the groups are written; other changes stay unsaved."""
     User.objects.get(pk="1").groups.add(readers)
     ann.first_name = "Anna"
     ann.groups.add(writers)
@@ -320,7 +320,7 @@ def test_joining_keeps_what_is_not_saved_yet(ann: User, writers: Group, readers:
 
 
 def test_a_refused_change_leaves_the_object_as_it_was(ann: User, writers: Group) -> None:
-    """The object does not claim a group that was not written."""
+    """The object does not contain a group that was not written."""
     with refuse("ProvisionedThroughputExceededException"), pytest.raises(exceptions.Throttled):
         ann.groups.add(writers)
     assert not ann.group_ids
@@ -354,7 +354,7 @@ def test_many_writers_at_once(ann: User, table: Table) -> None:
 
 
 def test_members_are_read_by_key(ann: User, ben: User, writers: Group) -> None:
-    """A Query for the memberships and a strongly consistent BatchGetItem of the users, when it is evaluated."""
+    """On evaluation, a Query reads the memberships and a consistent BatchGetItem the users."""
     writers.user_set.add(ann, ben)
     with assert_requests([]):
         members = writers.user_set.all()
@@ -376,7 +376,7 @@ def test_members_are_read_by_key(ann: User, ben: User, writers: Group) -> None:
 
 
 def test_members_are_looked_up_once_for_an_update(ann: User, ben: User, writers: Group) -> None:
-    """What is to be written is found by one reading, and a value that is wrong is reported before it."""
+    """One read finds the members to write, and an invalid value raises an error before it."""
     writers.user_set.add(ann, ben)
     with assert_requests(["Query", "BatchGetItem", "UpdateItem", "UpdateItem"]):
         assert writers.user_set.update(first_name="A") == 2
@@ -385,7 +385,7 @@ def test_members_are_looked_up_once_for_an_update(ann: User, ben: User, writers:
 
 
 def test_members_of_several_groups(ann: User, ben: User, writers: Group, readers: Group) -> None:
-    """Querysets of members are joined as others are; with one of all users, which is another kind, they are not."""
+    """Querysets of members can be combined with each other, but not with a queryset of all users."""
     writers.user_set.add(ann)
     readers.user_set.add(ann, ben)
     assert names(writers.user_set.all() | readers.user_set.all()) == ["Ann", "Ben"]
@@ -400,7 +400,7 @@ def test_members_of_several_groups(ann: User, ben: User, writers: Group, readers
 
 
 def test_both_sides_can_be_ordered(ann: User, ben: User, writers: Group, readers: Group) -> None:
-    """What is read by its keys comes in the order that is asked for."""
+    """Members and groups that are read by key have the order of the query."""
     writers.user_set.add(ben, ann)
     ann.groups.add(readers)
     assert [user.username for user in writers.user_set.order_by("-username")] == ["Ben", "Ann"]
@@ -418,7 +418,7 @@ def test_who_has_left_is_no_member_although_the_index_lags(ann: User, writers: G
 
 
 def test_changing_members(ann: User, ben: User, writers: Group, table: Table) -> None:
-    """One transaction for each user who joins or leaves, and none for the others."""
+    """One transaction per joining or leaving user is sent, and none for the others."""
     writers.user_set.add(ann, "2")
     assert memberships(table) == [("1", "w"), ("2", "w")]
     cleo = User.objects.create_user("Cleo", user_id="3")
@@ -435,7 +435,7 @@ def test_changing_members(ann: User, ben: User, writers: Group, table: Table) ->
 
 
 def test_an_interrupted_change_of_members_says_who_is_in(ann: User, ben: User, writers: Group, table: Table) -> None:
-    """The error names the users that were written and the one where it failed."""
+    """The error names the written users and the failed one."""
     User.objects.get(pk="2").delete()
     with pytest.raises(exceptions.BulkError) as caught:
         writers.user_set.add(ann, ben)
@@ -459,7 +459,7 @@ def test_prefetching_groups(ann: User, ben: User, writers: Group, readers: Group
 
 
 def test_group_names_are_unique(writers: Group) -> None:
-    """A second group of a name is refused, in forms by its field; another case is another name, as in Django."""
+    """A second group with the name raises an error, in forms at its field; as in Django, case matters."""
     with pytest.raises(exceptions.UniqueViolation):
         Group.objects.create(name="Writers")
     with pytest.raises(ValidationError) as caught:
@@ -493,7 +493,7 @@ def test_a_permission_has_a_form(writers: Group) -> None:
 
 
 def test_a_membership_is_not_written_by_itself(ann: User, writers: Group) -> None:
-    """It would give no rights, so saving and deleting it are refused by name."""
+    """It would not grant permissions, so saving and deleting it raise errors."""
     with pytest.raises(exceptions.NotSupported, match=r"Use user\.groups or group\.user_set"):
         Membership.objects.create(user=ann, group=writers)
     ann.groups.add(writers)
@@ -507,7 +507,7 @@ def test_a_membership_is_not_written_by_itself(ann: User, writers: Group) -> Non
 
 
 def test_groups_survive_a_fixture(ann: User, writers: Group, table: Table, tmp_path: Any) -> None:
-    """Users and groups that are dumped and loaded are members again."""
+    """Loaded users are members of their groups again."""
     ann.groups.add(writers)
     path = tmp_path / "users.json"
     call_command("dumpdata", "accounts.User", "accounts.Group", output=str(path))
@@ -520,7 +520,7 @@ def test_groups_survive_a_fixture(ann: User, writers: Group, table: Table, tmp_p
 
 
 def test_a_user_with_groups_can_be_pickled(ann: User, writers: Group) -> None:
-    """As Django's users can, in caches and sessions."""
+    """As with Django's users, caches and sessions can contain it."""
     ann.groups.add(writers)
     assert list(pickle.loads(pickle.dumps(ann)).groups.all()) == [writers]
 
@@ -553,7 +553,7 @@ def test_the_descriptors_know_their_models() -> None:
     ],
 )
 def test_names_of_a_users_groups_are_compared_without_case(ann: User, condition: Q, found: list[str]) -> None:
-    """In memory: all of the user's groups are read, and those of nobody else."""
+    """The comparison in memory reads only this user's groups."""
     for name in ("Editors", "editing", "writers"):
         ann.groups.add(Group.objects.create(name=name))
     Group.objects.create(name="edges")
@@ -562,7 +562,7 @@ def test_names_of_a_users_groups_are_compared_without_case(ann: User, condition:
 
 
 def test_comparing_names_without_case_reads_the_groups_once_more(ann: User) -> None:
-    """One BatchGetItem for all of them, and one for those that are found."""
+    """One BatchGetItem reads all groups, and another one the matches."""
     ann.groups.add(*(Group.objects.create(name=name) for name in ("Editors", "editing", "writers")))
     with assert_requests(2):
         assert len(ann.groups.filter(name__istartswith="ed")) == 2

@@ -25,7 +25,7 @@ LABEL = "Directory | company | Can delete company permanently"
 
 
 def user_data(user: User, **values: Any) -> dict[str, Any]:
-    """What the user's page sends."""
+    """Return the data of the user's page."""
     return {"username": user.username, "email": user.email or "", "is_active": "on", **values}
 
 
@@ -51,7 +51,7 @@ def mike(pages: Pages, writers: Group) -> User:
 
 
 def test_adding_a_group(pages: Pages) -> None:
-    """Permissions are chosen by what they are called, from two lists with a search."""
+    """Two lists with a search offer permissions by name."""
     page = pages.get(f"{GROUPS}add/", sends=[])
     assert 'class="selectfilter"' in page.content.decode()
     assert LABEL in text_of(page)
@@ -65,7 +65,7 @@ def test_adding_a_group(pages: Pages) -> None:
 
 
 def test_a_group_name_that_is_taken(pages: Pages, writers: Group) -> None:
-    """It is an error on its field."""
+    """The error belongs to its field."""
     assert "Group with this Name already exists." in text_of(pages.post(f"{GROUPS}add/", {"name": "Writers"}))
 
 
@@ -77,7 +77,7 @@ def test_what_is_no_permission_is_refused(pages: Pages) -> None:
 
 
 def test_changing_a_group(pages: Pages, writers: Group) -> None:
-    """What is chosen is shown as chosen; saving writes the group, and the log says what changed."""
+    """The page shows the chosen permissions; a save writes the group, and the log describes the change."""
     writers.permission_names = {VIEW, "gone.view_thing"}
     writers.save()
     page = pages.get(f"{GROUPS}w/change/", sends=["GetItem"])
@@ -90,7 +90,7 @@ def test_changing_a_group(pages: Pages, writers: Group) -> None:
 
 
 def test_listing_and_deleting_groups(pages: Pages, mike: User) -> None:
-    """Groups are listed by name and found by what their name begins with; a deleted one has no members any more."""
+    """Groups are listed by name and found by its beginning; a deleted group has no members."""
     Group.objects.create(name="Admins")
     text = text_of(pages.get(GROUPS, sends=["Query"]))
     assert text.index("Admins") < text.index("Writers")
@@ -101,7 +101,7 @@ def test_listing_and_deleting_groups(pages: Pages, mike: User) -> None:
 
 
 def test_a_users_groups_and_permissions(pages: Pages, mike: User, writers: Group) -> None:
-    """Both are shown and saved with the user: one transaction, and the log names what changed."""
+    """One transaction saves both with the user, and the log describes the change."""
     readers = Group.objects.create(name="Readers", group_id="r")
     page = pages.get(f"{USERS}1/change/", sends=["GetItem", "Query"])
     assert page.content.decode().count('class="selectfilter"') == 2
@@ -120,7 +120,7 @@ def test_a_users_groups_and_permissions(pages: Pages, mike: User, writers: Group
 
 
 def test_a_group_that_is_gone_cannot_be_chosen(pages: Pages, mike: User) -> None:
-    """The form says so, and the user stays as it was."""
+    """The form reports the missing group, and the user does not change."""
     response = pages.post(f"{USERS}1/change/", user_data(mike, groups=["w", "nowhere"]))
     assert "Select a valid choice. nowhere is not one of the available choices." in text_of(response)
     assert User.objects.get(pk="1").group_ids == {"w"}

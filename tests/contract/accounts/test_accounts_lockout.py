@@ -1,4 +1,4 @@
-"""Whoever guesses passwords has to wait longer and longer; nobody else has to."""
+"""Whoever guesses passwords has to wait longer each time, without delaying other users."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ pytestmark = pytest.mark.urls("project.urls")
 
 @pytest.fixture(autouse=True)
 def mike(table: Table) -> User:
-    """Somebody whose password others guess."""
+    """Return a user with a password that others guess."""
     return User.objects.create_user("Mike", "user1@example.com", PASSWORD, user_id="1")
 
 
 @pytest.fixture(autouse=True)
 def _in_the_middle_of_a_period(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the counters' hour nor their day ends while a test runs."""
+    """Make sure that the counters' hour and day do not end during a test."""
     monkeypatch.setattr(lockout, "_EPOCH", timezone.now() - timedelta(days=1000, hours=12, minutes=30))
 
 
@@ -96,7 +96,7 @@ def shown(sent: Sent) -> list[str]:
 
 @contextmanager
 def hashes(count: int) -> Iterator[None]:
-    """Assert how many passwords are hashed."""
+    """Assert the number of password hashes."""
     encode = MD5PasswordHasher.encode
     with mock.patch.object(MD5PasswordHasher, "encode", autospec=True, side_effect=encode) as hashed:
         yield
@@ -107,7 +107,7 @@ COUNT = "UpdateItem LOGINFAILURES"
 
 
 def test_the_first_failures_cost_nothing(mike: User) -> None:
-    """Five wrong passwords delay nobody; after the fifth even the right one comes too early."""
+    """Five wrong passwords do not cause a delay; after the fifth, even the right one is too early."""
     fail(4)
     assert attempt("Mike", PASSWORD) == "in"
     fail(5)
@@ -117,7 +117,7 @@ def test_the_first_failures_cost_nothing(mike: User) -> None:
 @pytest.mark.parametrize("identifier", ["Mike", "nobody", "user1@example.com", "nobody@example.com"])
 @pytest.mark.parametrize("password", [PASSWORD, "wrong"])
 def test_too_early_is_the_same_for_everybody(identifier: str, password: str, sent: Sent) -> None:
-    """One read and one password hash, nothing written, whoever it is and whatever the password."""
+    """Any early attempt takes one read and one password hash, without a write."""
     fail(5, identifier)
     sent.clear()
     with hashes(1):
@@ -129,7 +129,7 @@ def test_too_early_is_the_same_for_everybody(identifier: str, password: str, sen
 
 
 def test_a_failure_is_three_additions(sent: Sent) -> None:
-    """The identifier at the address, the identifier and the address are counted by DynamoDB itself."""
+    """DynamoDB itself counts the identifier at the address, the identifier, and the address."""
     for _ in range(2):
         sent.clear()
         fail(1)
@@ -139,7 +139,7 @@ def test_a_failure_is_three_additions(sent: Sent) -> None:
 
 
 def test_a_login_forgets_the_failures_at_the_address(sent: Sent) -> None:
-    """A login counts itself first and then deletes this counter, with the failures in it; nothing else is written."""
+    """A login counts itself and then deletes this counter with the failures, and does not write anything else."""
     fail(2)
     for failures in ([2, 2], [2, 2]):
         sent.clear()
@@ -149,7 +149,7 @@ def test_a_login_forgets_the_failures_at_the_address(sent: Sent) -> None:
 
 
 def test_after_the_delay_one_attempt_is_counted_before_it_is_made(sent: Sent) -> None:
-    """Where attempts are delayed, one is written down first, so that many at once are no more than one."""
+    """During delays, an attempt is recorded before it is made, so that parallel ones count as one."""
     fail(5)
     later(5)
     sent.clear()
@@ -168,7 +168,7 @@ def test_after_the_delay_one_attempt_is_counted_before_it_is_made(sent: Sent) ->
     ("failures", "seconds"), [(5, 5), (6, 10), (7, 20), (10, 160), (12, 640), (13, 900), (9999, 900)]
 )
 def test_delays_double_up_to_a_quarter_of_an_hour(failures: int, seconds: int) -> None:
-    """The delay follows the number of failures, and is never longer than the setting says."""
+    """The delay depends on the number of failures, up to the setting's maximum."""
     fail(1)
     for counter in counters():
         counter.failures = failures
@@ -187,7 +187,7 @@ def address_counter(address: str = STRANGER) -> str:
 
 
 def test_a_stranger_cannot_keep_the_owner_out(accounts: Any) -> None:
-    """Whatever others do elsewhere, who knows the password gets in from an address without failures, at once."""
+    """The owner with the password can log in immediately from an address without failures."""
     accounts(ACCOUNT_FAILURES=10)
     for number in range(20):
         attempt("Mike", "wrong", f"203.0.113.{number}")
@@ -198,7 +198,7 @@ def test_a_stranger_cannot_keep_the_owner_out(accounts: Any) -> None:
 
 
 def test_an_account_under_attack_gives_each_address_one_attempt(accounts: Any) -> None:
-    """Many addresses together do not get five attempts each, but the one that the owner needs."""
+    """Many addresses together do not get five attempts each, only the one that the owner needs."""
     accounts(ACCOUNT_FAILURES=4)
     fail(4)
     assert attempt("Mike", "wrong", OWNER) == "wrong"
@@ -208,7 +208,7 @@ def test_an_account_under_attack_gives_each_address_one_attempt(accounts: Any) -
 
 
 def test_one_address_cannot_try_all_accounts(accounts: Any) -> None:
-    """Failures with many names slow their address down for every name, by a minute at most, and no other address."""
+    """Failures with many names delay only their address for every name, by up to a minute."""
     accounts(ADDRESS_FAILURES=6)
     for number in range(6):
         fail(1, f"name{number}")
@@ -221,7 +221,7 @@ def test_one_address_cannot_try_all_accounts(accounts: Any) -> None:
 
 
 def test_logins_do_not_slow_a_busy_address_down_further(accounts: Any) -> None:
-    """A login from an address that is being slowed down is not counted as a failure of it."""
+    """A login from a delayed address does not count as a failure."""
     accounts(ADDRESS_FAILURES=2)
     fail(1, "one")
     fail(1, "two")
@@ -232,7 +232,7 @@ def test_logins_do_not_slow_a_busy_address_down_further(accounts: Any) -> None:
 
 
 def test_of_many_at_once_one_is_looked_at() -> None:
-    """After the delay, attempts that are made at the same moment are one attempt."""
+    """After the delay, simultaneous attempts count as one."""
     fail(5)
     later(5)
     results: list[str] = []
@@ -245,7 +245,7 @@ def test_of_many_at_once_one_is_looked_at() -> None:
 
 
 def test_of_forty_at_once_as_many_are_looked_at_as_are_free() -> None:
-    """Attempts are counted before the password is looked at: a burst gains nothing over one attempt after the other."""
+    """Attempts are counted before the password is checked, so a burst has no advantage."""
     start = threading.Barrier(40)
     results: list[str] = []
 
@@ -283,7 +283,7 @@ def test_logins_at_the_same_moment_are_all_let_in(accounts: Any) -> None:
 
 
 def test_no_failure_is_lost(accounts: Any) -> None:
-    """Failures at the same moment are all counted."""
+    """Simultaneous failures are all counted."""
     accounts(FREE_FAILURES=1000)
     threads = [threading.Thread(target=attempt, args=("Mike", "wrong")) for _ in range(20)]
     for thread in threads:
@@ -294,7 +294,7 @@ def test_no_failure_is_lost(accounts: Any) -> None:
 
 
 def test_counters_are_forgotten() -> None:
-    """A counter lives until the end of its day or hour at most, and is never prolonged."""
+    """A counter exists until the end of its day or hour, and is never prolonged."""
     fail(1)
     before = {counter.scope: counter.expires for counter in counters()}
     fail(3)
@@ -309,7 +309,7 @@ def test_counters_are_forgotten() -> None:
 
 
 def test_the_table_holds_no_names_and_no_addresses(table: Table) -> None:
-    """What was typed by mistake, and where from, cannot be read out of the counters."""
+    """The counters do not reveal the input or the address."""
     fail(1, "my-secret-password")
     stored = str([item for item in table.send(Request("Scan"))["Items"] if item["itemType"]["S"] == "LoginFailures"])
     assert "LOGINFAILURES#" in stored
@@ -318,7 +318,7 @@ def test_the_table_holds_no_names_and_no_addresses(table: Table) -> None:
 
 
 def test_an_inactive_user_is_counted_like_a_wrong_password(sent: Sent) -> None:
-    """Neither requests nor answers tell that the password was right."""
+    """Neither requests nor responses reveal that the password was right."""
     User.objects.create_user("Gone", None, PASSWORD, is_active=False)
     sent.clear()
     fail(1, "Gone")
@@ -329,7 +329,7 @@ def test_an_inactive_user_is_counted_like_a_wrong_password(sent: Sent) -> None:
 
 
 def test_without_a_request_nothing_is_counted(sent: Sent) -> None:
-    """There is no address to count by; a stranger must not be able to use the way round either, so nothing is kept."""
+    """There is no address to count by, and a stranger must not be able to use the unlock link, so nothing is stored."""
     for _ in range(7):
         assert authenticate(username="Mike", password="wrong") is None
     assert counters() == []
@@ -337,7 +337,7 @@ def test_without_a_request_nothing_is_counted(sent: Sent) -> None:
 
 
 def test_the_lockout_can_be_switched_off(accounts: Any, sent: Sent) -> None:
-    """Without it a login is two reads, and a failure writes nothing."""
+    """Without it, a login takes two reads, and a failure is not written."""
     accounts(LOCKOUT=False)
     fail(7)
     sent.clear()
@@ -353,13 +353,13 @@ def test_no_other_backend_is_asked() -> None:
 
 
 def test_a_table_that_does_not_answer_is_an_error() -> None:
-    """A lockout that cannot be read is not passed over."""
+    """A lockout that cannot be read raises an error."""
     with testing.refuse("ProvisionedThroughputExceededException"), pytest.raises(exceptions.Throttled):
         attempt("Mike", PASSWORD)
 
 
 def test_the_lockout_is_asynchronous_too() -> None:
-    """aauthenticate() counts and refuses as its twin does."""
+    """aauthenticate() counts and rejects like authenticate()."""
 
     async def use() -> None:
         for _ in range(5):
@@ -373,7 +373,7 @@ def test_the_lockout_is_asynchronous_too() -> None:
 
 
 def test_a_connection_without_an_address_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    """Behind a Unix socket, without a header that says more, everybody is one: the log says so."""
+    """Behind a Unix socket without a header, all clients look the same, and the log says so."""
     fail(1, address="")
     assert "CLIENT_ADDRESS_HEADER" in caplog.text
     caplog.clear()
@@ -381,7 +381,7 @@ def test_a_connection_without_an_address_is_told(caplog: pytest.LogCaptureFixtur
     assert "CLIENT_ADDRESS_HEADER" not in caplog.text
 
 
-# what is stated
+# reported settings
 
 
 @pytest.mark.parametrize("identifier", ["Mike", "nobody"])
@@ -403,7 +403,7 @@ def test_the_page_says_how_long_to_wait(client: Client, identifier: str) -> None
 
 
 def test_the_log_holds_no_password(caplog: pytest.LogCaptureFixture, client: Client) -> None:
-    """The log says why a login was refused and whose it was, and nothing of what was typed."""
+    """The log contains the reason and the user, but no input."""
     caplog.set_level(logging.INFO)
     typed = {"Mike": "typed-password", "typed-password": "Mike", "user1@example.com": "typed-password"}
     for identifier, password in typed.items():

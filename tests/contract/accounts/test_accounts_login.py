@@ -1,4 +1,4 @@
-"""Logging in and out through Django's own views, with every request that is sent."""
+"""Logins and logouts with Django's own views, and all requests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def mike(table: Table) -> User:
 
 
 def shown(sent: Sent) -> list[str]:
-    """Each request's operation and what it is about."""
+    """Return each request's operation and subject."""
     found = []
     for request in sent:
         key = request.params.get("Key") or request.params.get("Item") or {}
@@ -79,7 +79,7 @@ def test_a_login_takes_three_reads(mike: User, client: Client, sent: Sent, ident
 
 
 def test_the_last_login_is_written(mike: User, client: Client) -> None:
-    """Django's signal handler is connected although last_login is no SQL field."""
+    """Django's signal handler is connected, although last_login is not an SQL field."""
     assert mike.last_login is None
     log_in(client, "Mike")
     mike.refresh_from_db()
@@ -87,14 +87,14 @@ def test_the_last_login_is_written(mike: User, client: Client) -> None:
 
 
 def test_a_page_without_a_session_sends_nothing(client: Client, table: Table, sent: Sent) -> None:
-    """Somebody who is not logged in costs no request."""
+    """An anonymous visitor does not cause requests."""
     assert client.get("/me/").content == b"nobody"
     assert client.get("/private/").url == "/login/?next=/private/"
     assert sent == []
 
 
 def test_logging_out_deletes_the_session(mike: User, client: Client, sent: Sent) -> None:
-    """The session's item is gone, and its cookie opens nothing any more."""
+    """The session's item is deleted, and its cookie is invalid."""
     log_in(client, "Mike")
     cookie = client.cookies["sessionid"].value
     sent.clear()
@@ -138,7 +138,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused_logins_cannot_be_told_apart(mike: User, client: Client, case: str) -> None:
-    """One answer, six requests and one password hash, whether the name is nobody's or the password wrong."""
+    """An unknown name and a wrong password have the same response, six requests and one hash."""
     User.objects.create_user("Gone", "gone@example.com", PASSWORD, is_active=False)
     User.objects.create_user("Guest", None, None)
     identifier, password, requests = REFUSED[case]
@@ -162,7 +162,7 @@ def test_a_right_password_is_hashed_once_too(mike: User) -> None:
 
 
 def test_an_old_hash_is_renewed_on_login(mike: User, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hasher that is preferred now writes the password again, on the user's one item."""
+    """The preferred hasher writes the password again, in one write of the user's item."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.PBKDF2PasswordHasher", *settings.PASSWORD_HASHERS]
     monkeypatch.setattr(PBKDF2PasswordHasher, "iterations", 1_000)  # Django's million takes half a second
     assert authenticate(username="Mike", password=PASSWORD) == mike
@@ -201,7 +201,7 @@ def test_an_address_that_was_given_up_opens_nothing(mike: User, table: Table) ->
 
 
 def test_an_address_cannot_take_over_a_name(mike: User) -> None:
-    """What contains an @ is looked up as an address only, everything else as a name only."""
+    """An identifier with an @ is looked up only as an address, and any other only as a name."""
     odd = User(username="victim@example.com", email="Mike", user_id="9")
     odd.set_password("odd-password")
     odd.save()  # without validation
@@ -212,19 +212,19 @@ def test_an_address_cannot_take_over_a_name(mike: User) -> None:
 
 @pytest.mark.parametrize("identifier", ["", " ", "@", "#", "x" * 5000, "y" * 5000 + "@example.com", "lone\ud800", "\0"])
 def test_odd_identifiers_are_nobodys(mike: User, identifier: str) -> None:
-    """Whatever is typed is a refused login and no error."""
+    """Any input leads to a rejected login instead of an error."""
     assert authenticate(username=identifier, password="x") is None
 
 
 @pytest.mark.parametrize("credentials", [{}, {"username": "Mike"}, {"password": "x"}, {"token": "x"}])
 def test_other_credentials_are_left_to_other_backends(mike: User, sent: Sent, credentials: dict[str, str]) -> None:
-    """Without an identifier or a password nothing is asked for."""
+    """Without an identifier or a password, no request is sent."""
     assert authenticate(**credentials) is None
     assert sent == []
 
 
 def test_an_engine_that_does_not_answer_is_no_refused_login(mike: User, client: Client) -> None:
-    """A throttled login is an error, and a page view a page of its own: not a wrong password or a logout."""
+    """A throttled login or page view is an error rather than a wrong password or a logout."""
     log_in(client, "Mike")
     with testing.refuse("ProvisionedThroughputExceededException"):
         with pytest.raises(exceptions.Throttled):
@@ -234,7 +234,7 @@ def test_an_engine_that_does_not_answer_is_no_refused_login(mike: User, client: 
 
 
 def test_an_inactive_user_is_logged_out(mike: User, client: Client) -> None:
-    """Deactivating somebody ends their sessions with the next page."""
+    """A deactivated user's sessions end with the next page."""
     log_in(client, "Mike")
     mike.is_active = False
     mike.save()
@@ -244,7 +244,7 @@ def test_an_inactive_user_is_logged_out(mike: User, client: Client) -> None:
 
 
 def test_the_backend_is_asynchronous_too(mike: User) -> None:
-    """aauthenticate() and aget_user() do what their twins do."""
+    """aauthenticate() and aget_user() have the same results as the synchronous methods."""
 
     async def use() -> None:
         assert await aauthenticate(username="mike", password=PASSWORD) == mike
@@ -261,7 +261,7 @@ def test_mail_goes_to_the_users_address(mike: User, mailoutbox: Any) -> None:
     assert mailoutbox[0].to == ["user1@example.com"]
 
 
-# what is allowed, and what is stated
+# allowed and reported settings
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_mail_goes_to_the_users_address(mike: User, mailoutbox: Any) -> None:
 def test_identifiers_can_be_limited(
     mike: User, sent: Sent, settings: Any, allowed: list[str], identifier: str, gets_in: bool
 ) -> None:
-    """A kind of identifier that LOGIN_WITH leaves out is nobody's; the password is hashed all the same."""
+    """An identifier outside LOGIN_WITH does not find a user, but the password is still hashed."""
     settings.ACCOUNTS = {"LOGIN_WITH": allowed}
     encode = MD5PasswordHasher.encode
     with mock.patch.object(MD5PasswordHasher, "encode", autospec=True, side_effect=encode) as hashed:

@@ -1,4 +1,4 @@
-"""The account pages of the demo: what they say, where they lead, and which signals they send."""
+"""The account pages of the demo: texts, links and signals."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_refused_login_does_not_tell_who_exists(
 
 
 def test_the_admin_is_for_the_staff(mike: User, client: Client) -> None:
-    """Somebody else's right password gets the answer of a wrong one."""
+    """The right password of another user has the same response as a wrong one."""
     pages = [client.post("/admin/login/", {"username": "Mike", "password": each}) for each in (PASSWORD, "wrong")]
     first, second = (page.context["form"].non_field_errors() for page in pages)
     assert first == second
@@ -64,7 +64,7 @@ def test_the_admin_is_for_the_staff(mike: User, client: Client) -> None:
 
 
 def test_the_signals_are_sent(mike: User, client: Client) -> None:
-    """Django's three signals tell of a login, a failure, without the password, and a logout."""
+    """Django's three signals report a login, a failure (without the password) and a logout."""
     told: list[Any] = []
 
     def logged_in(user: Any, **kwargs: Any) -> None:
@@ -90,7 +90,7 @@ def test_the_signals_are_sent(mike: User, client: Client) -> None:
 
 
 def test_the_account_pages(mike: User, client: Client) -> None:
-    """Every page that needs a login leads there; the others answer; none is a template that lacks something."""
+    """Pages that need a login redirect to it, the others are shown, and no template lacks a variable."""
     for path in ("", "password_change/", "password_change/done/", "email_change/", "email_change/done/"):
         assert client.get(f"/accounts/{path}").url == f"/accounts/login/?next=/accounts/{path}"
     public = ("login/", "password_reset/", "password_reset/done/", "reset/done/", "sign_up/", "sign_up/done/")
@@ -107,7 +107,7 @@ def test_the_account_pages(mike: User, client: Client) -> None:
 
 
 def test_a_login_leads_on_inside_the_site_only(mike: User, client: Client) -> None:
-    """The address to go on to is kept, but not one of another site."""
+    """The login keeps the next URL, unless it is on another site."""
     form = {"username": "Mike", "password": PASSWORD}
     assert 'name="next" value="/admin/"' in client.get("/accounts/login/?next=/admin/").content.decode()
     assert client.post("/accounts/login/", {**form, "next": "/admin/"}).url == "/admin/"

@@ -1,4 +1,4 @@
-"""Nobody's mailbox is filled by strangers: how many mails an address gets, and a client has sent."""
+"""Strangers cannot fill a mailbox: limits per address and per client."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tests.contract.accounts.account_pages import PASSWORD, sign_up
 
 Sent = list[SentRequest]
 TOO_MANY = "Too many e-mails were requested. Please wait"
-#: The pages that anybody can have a mail sent by, for an address.
+#: Public pages that send a mail to an address.
 PAGES: dict[str, dict[str, str]] = {
     "/accounts/password_reset/": {},
     "/accounts/sign_up/again/": {},
     "/accounts/sign_up/": {"password1": PASSWORD, "password2": PASSWORD},
 }
-#: So that no user name is taken.
+#: The user names must be different.
 NUMBERS = itertools.count()
 
 pytestmark = pytest.mark.urls("project.urls")
@@ -32,19 +32,19 @@ pytestmark = pytest.mark.urls("project.urls")
 
 @pytest.fixture(autouse=True)
 def _holder(table: Table) -> None:
-    """Somebody whose address others type, and who has not confirmed it yet."""
+    """Return a user who has not confirmed the address that others type."""
     User.objects.create_user("Holder", "holder@example.com", PASSWORD)
 
 
 def ask(page: str, email: str = "holder@example.com", **extra: Any) -> Any:
-    """Send a page's form, as somebody else each time."""
+    """Submit a page's form as a new visitor."""
     return Client(**extra).post(page, {"email": email, "username": f"Other{next(NUMBERS)}", **PAGES[page]})
 
 
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("email", ["holder@example.com", "nobody@example.com"])
 def test_an_address_gets_five_mails_an_hour(page: str, email: str, mailoutbox: Any) -> None:
-    """Whoever asks, from wherever, and whether or not anybody has the address: the sixth is refused, and says why."""
+    """From any visitor and whether or not the address is known, the sixth request is rejected with the reason."""
     answers = [ask(page, email, REMOTE_ADDR=f"203.0.113.{number}") for number in range(8)]
     refused = [TOO_MANY in answer.content.decode() for answer in answers]
     assert refused == [False] * 5 + [True] * 3
@@ -54,7 +54,7 @@ def test_an_address_gets_five_mails_an_hour(page: str, email: str, mailoutbox: A
 
 
 def test_all_pages_count_together(mailoutbox: Any) -> None:
-    """Seventy-five requests are five mails, in whatever case the address is typed."""
+    """Seventy-five requests send five mails, whatever the case of the address is."""
     for number in range(75):
         page = [*PAGES][number % 3]
         ask(page, "Holder@Example.com" if number % 2 else "holder@example.com", REMOTE_ADDR=f"203.0.113.{number}")
@@ -62,7 +62,7 @@ def test_all_pages_count_together(mailoutbox: Any) -> None:
 
 
 def test_a_client_has_so_many_mails_sent(settings: Any, mailoutbox: Any) -> None:
-    """Past its bound a client is refused for every address, and other clients are not."""
+    """Past the limit, one client is rejected for every address, and other clients are not."""
     settings.ACCOUNTS = {"MAILS_PER_CLIENT": 2}
     for number in range(4):
         answer = sign_up(Client(), f"Name{number}", f"name{number}@example.com")
@@ -72,7 +72,7 @@ def test_a_client_has_so_many_mails_sent(settings: Any, mailoutbox: Any) -> None
 
 
 def test_who_is_logged_in_is_bound_too(client: Client, mailoutbox: Any) -> None:
-    """A change of address sends to any address that is typed."""
+    """A change of address sends a mail to any typed address."""
     client.force_login(User.objects.get_by_natural_key("Holder"))
     for _ in range(7):
         client.post("/accounts/email_change/", {"email": "victim@example.com", "password": PASSWORD})
@@ -89,7 +89,7 @@ def test_the_bounds_can_be_taken_away(settings: Any, mailoutbox: Any) -> None:
 
 
 def test_of_many_at_once_as_many_get_through_as_are_allowed() -> None:
-    """The bound is kept by the addition itself."""
+    """The addition itself enforces the limit."""
     results: list[str] = []
     start = threading.Barrier(30)
 

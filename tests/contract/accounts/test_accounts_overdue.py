@@ -51,7 +51,7 @@ def _overdue(settings: Any, table: Table) -> Iterator[None]:
 
 
 def signs_up(name: str) -> None:
-    """Somebody whose form was valid when it was looked at."""
+    """Sign up with a form that was valid before."""
     user = User(username=name, email=MIKE)
     user.set_password(PASSWORD)
     addresses.sign_up(RequestFactory().post("/"), user)
@@ -63,12 +63,12 @@ def is_created(name: str) -> None:
 
 
 def is_created_by_a_coroutine(name: str) -> None:
-    """The same, awaited."""
+    """Sign up asynchronously."""
     async_to_sync(User.objects.acreate_user)(name, MIKE, PASSWORD)
 
 
 def is_created_as_superuser(name: str) -> None:
-    """As ``createsuperuser`` does."""
+    """Create a superuser, like ``createsuperuser``."""
     User.objects.create_superuser(name, MIKE, PASSWORD)
 
 
@@ -81,7 +81,7 @@ def adds() -> None:
 
 
 def changes() -> None:
-    """Jane follows the link that was sent to a new address."""
+    """Let Jane follow the link that was sent to a new address."""
     jane = User.objects.get_by_natural_key("Jane")
     assert addresses.confirm(RequestFactory().post("/"), tokens.make(jane, MIKE)) is not None
 
@@ -93,7 +93,7 @@ def holders() -> list[str]:
 
 @pytest.mark.parametrize("comes", NEW)
 def test_it_passes_to_a_new_user_in_one_transaction(comes: Callable[[str], None]) -> None:
-    """One attempt, a look at the holder, and the transaction that gives the address up and makes the user."""
+    """The attempt fails, the holder is read, and one transaction transfers the address and creates the user."""
     with assert_requests([WRITE, READ, READ, WRITE]):
         comes("Owner")
     assert holders() == ["Owner"]
@@ -102,7 +102,7 @@ def test_it_passes_to_a_new_user_in_one_transaction(comes: Callable[[str], None]
 
 @pytest.mark.parametrize("comes", NEW)
 def test_who_fails_by_the_name_takes_the_address_from_nobody(comes: Callable[[str], None]) -> None:
-    """The name is taken: the transaction that would take the address is cancelled whole."""
+    """The name is taken, so the whole transaction that would take the address is cancelled."""
     with assert_requests([WRITE, READ, READ, WRITE]), pytest.raises(UniqueViolation, match=r"(?i)username"):
         comes("Jane")
     assert holders() == ["Mike"]
@@ -110,7 +110,7 @@ def test_who_fails_by_the_name_takes_the_address_from_nobody(comes: Callable[[st
 
 @pytest.mark.parametrize("comes", NEW)
 def test_a_name_that_is_taken_at_the_last_moment_leaves_the_address_where_it_is(comes: Callable[[str], None]) -> None:
-    """Another one signs up with the name between the look at the holder and the write that gives the address up."""
+    """Another user takes the name between the read of the holder and the write that releases the address."""
     faster = before_write(2, lambda: User.objects.create_user("Owner", "faster@example.com"))
     with faster, pytest.raises(UniqueViolation, match=r"(?i)username"):
         comes("Owner")
@@ -132,7 +132,7 @@ def test_a_refused_user_can_be_stored_with_another_name() -> None:
 
 
 def test_of_two_who_come_at_once_one_has_the_address() -> None:
-    """The other one is refused, and not stored."""
+    """The other one fails, and is not stored."""
     faster = before_write(2, lambda: User.objects.create_user("Faster", MIKE))
     with faster, pytest.raises(UserExists, match="address"):
         User.objects.create_user("Owner", MIKE)
@@ -142,7 +142,7 @@ def test_of_two_who_come_at_once_one_has_the_address() -> None:
 
 
 def test_an_object_whose_addition_failed_has_its_addresses_as_before() -> None:
-    """Nothing of a transaction that was refused stays in the object."""
+    """An object does not keep changes of a failed transaction."""
     jane = User.objects.get_by_natural_key("Jane")
     with fault("server error", operation=WRITE), pytest.raises(DynamoSingleError):
         jane.logins.add("email", MIKE)
@@ -150,7 +150,7 @@ def test_an_object_whose_addition_failed_has_its_addresses_as_before() -> None:
 
 
 class Silence:
-    """From a request on nothing is answered; that one may be carried out all the same."""
+    """Starting with one request, no response arrives; that request may still be executed."""
 
     def __init__(self, number: int, *, done: bool) -> None:
         self.left = number
@@ -175,7 +175,7 @@ WAYS: dict[str, Callable[[], None]] = {
 @pytest.mark.parametrize("number", range(1, 7))
 @pytest.mark.parametrize("done", [True, False], ids=["lost answer", "lost request"])
 def test_nothing_is_half_written_whichever_request_fails(comes: Callable[[], None], number: int, done: bool) -> None:
-    """The address is Mike's, and nobody was stored, or it is another's; the rest of the table fits."""
+    """The address still belongs to Mike and no user was stored, or it was transferred; all items agree."""
     silence = Silence(number, done=done)
     with intercept(silence), suppress(DynamoSingleError):
         comes()

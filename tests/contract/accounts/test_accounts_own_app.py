@@ -1,6 +1,6 @@
 """The models of accounts in an app of the project, and in the ready one: on a table that has items already.
 
-The package is importable here, and nothing else of this repository: ``startapp accounts`` finds the name free.
+Only the package is importable here, so ``startapp accounts`` finds the name free.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dynamo_single.table import Request, Table
 from tests.docs import pages
 from tests.docs.pages import ROOT
 
-#: Items as version 0.1.0 wrote them while ``accounts`` was a package beside ``dynamo_single``.
+#: Items of version 0.1.0, when ``accounts`` was a package next to ``dynamo_single``.
 STORED = Path(__file__).parent / "stored_before.json"
 PAGE = ROOT / "docs/how-to/own-user-model.md"
 #: Variables that the environment of a user does not have.
@@ -56,7 +56,7 @@ MIDDLEWARE = [
 USE_TZ = True
 """
 
-#: What a process does with the stored items; it prints what it found.
+#: A script for a process that prints the stored items.
 READING = """
 import json
 import sys
@@ -118,7 +118,7 @@ class Project:
             table.send(Request("PutItem", {"Item": item}))
 
     def run(self, users: str, *arguments: str) -> str:
-        """Run Python with the apps of users that are installed besides ``dynamo_single``."""
+        """Run Python with the given user apps in addition to ``dynamo_single``."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(OF_TESTS)}
         ended = subprocess.run(
             [sys.executable, *arguments],
@@ -168,7 +168,7 @@ def test_ready_app_reads_stored_items(project: Project) -> None:
 
 
 def test_own_app_takes_over_stored_items(project: Project) -> None:
-    """Made by ``startapp`` from the page, it reads the items before it has migrations, and after they are applied."""
+    """``startapp`` and the page create an app that reads the items before and after its migrations are applied."""
     with pytest.raises(AssertionError, match="would be written into the installed package"):
         project.run(READY, "-m", "django", "makemigrations", "accounts")
     project.run(READY, "-m", "django", "startapp", "accounts")
@@ -191,7 +191,7 @@ def test_own_app_takes_over_stored_items(project: Project) -> None:
     ],
 )
 def test_check_reports_incomplete_app(project: Project, users: str, removed: str, expected: str) -> None:
-    """The app with the pages is not installed, or a model or a relation of the users is missing."""
+    """The check reports missing pages, and missing models or relations of users."""
     (project.folder / "accounts").mkdir()
     project.write_page()
     models = project.folder / "accounts" / "models.py"

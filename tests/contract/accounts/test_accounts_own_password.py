@@ -1,4 +1,4 @@
-"""Whoever finds an open session cannot guess its password any faster than on the login page."""
+"""An open session does not make guesses of its password faster than the login page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.contract.accounts.account_pages import PASSWORD
 
 pytestmark = pytest.mark.urls("project.urls")
 
-#: The pages that ask for the password again, and the field that it is in.
+#: Pages that ask for the password again, and the name of its field.
 PAGES = {
     "/accounts/email_change/": ("password", {"email": "new@example.com"}),
     "/accounts/password_change/": ("old_password", {"new_password1": "Other-Good-9", "new_password2": "Other-Good-9"}),
@@ -23,7 +23,7 @@ PAGES = {
 
 @pytest.fixture(autouse=True)
 def mike(table: Table, client: Client) -> User:
-    """Somebody on the staff who is logged in."""
+    """Return a logged-in staff user."""
     user = User.objects.create_user("Mike", "user1@example.com", PASSWORD, is_staff=True, user_id="1")
     client.force_login(user)
     return user
@@ -36,13 +36,13 @@ def send(client: Client, page: str, password: str) -> Any:
 
 
 def said(answer: Any) -> str:
-    """The errors of the password's field; nothing where the form was accepted."""
+    """Return the errors of the password field; empty if the form was valid."""
     return "" if answer.status_code == 302 else str(answer.context["form"].errors)
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_wrong_passwords_delay_further_ones(client: Client, page: str) -> None:
-    """Five cost nothing; then even the right one comes too early, and the page says how long to wait."""
+    """Five are free; then even the right one is too early, and the page shows the delay."""
     for _ in range(5):
         assert "Please wait" not in said(send(client, page, "wrong"))
     assert "Please wait 5 seconds" in said(send(client, page, PASSWORD))
@@ -50,7 +50,7 @@ def test_wrong_passwords_delay_further_ones(client: Client, page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_right_password_forgets_the_wrong_ones(client: Client, page: str) -> None:
-    """What was counted here is taken back; the account's and the address's own failures stay."""
+    """The counter of the page is cleared; failures of the account and the address stay."""
     send(client, page, "wrong")
     assert said(send(client, page, PASSWORD)) == ""
     assert sorted(counter.failures for counter in LoginFailures.objects.allow_scan()) == [1, 1]

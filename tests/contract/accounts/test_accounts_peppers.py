@@ -1,4 +1,4 @@
-"""Secrets are keyed before they are hashed: what the table alone reveals, and what a change of keys does."""
+"""Secrets are keyed before they are hashed: what the table reveals, and the effect of a new key."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def key_of(user: User) -> str:
 
 
 def put(user: User, text: str) -> None:
-    """Store a text as the user's secret."""
+    """Store a string as the user's secret."""
     user.phone_secret = text
     user.save()
 
@@ -89,7 +89,7 @@ def test_hash_without_key_is_renewed_at_login(mike: User) -> None:
 
 @pytest.mark.parametrize("code", ["ThrottlingException", "AccessDeniedException", "InternalServerError"])
 def test_failed_renewal_lets_login_continue(mike: User, caplog: Any, code: str) -> None:
-    """The user has what is stored, so that its session holds; and the log has neither the secret nor a hash."""
+    """The user keeps the stored hash and its session, and the log contains neither secret nor hash."""
     put(mike, make_password(SECRET))
     with refuse(code, operation="TransactWriteItems"):
         user = authenticate(phone=PHONE, password=SECRET)
@@ -110,7 +110,7 @@ def test_failed_renewal_is_tried_again(mike: User) -> None:
 
 
 def test_refused_last_login_still_raises(mike: User) -> None:
-    """It is Django's write, after the renewal."""
+    """Django writes it after the renewal."""
     user = authenticate(phone=PHONE, password=SECRET)
     with refuse("ThrottlingException", operation="UpdateItem"), pytest.raises(Throttled):
         update_last_login(User, user)

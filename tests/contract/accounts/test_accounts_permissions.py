@@ -1,4 +1,4 @@
-"""What users may do: their own permissions and those of their groups, with the requests that a check sends."""
+"""Users' own permissions and those of groups, with the requests of a check."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ ONE_GROUP, GROUPS = ["GetItem"], ["BatchGetItem"]
 
 
 def operations(sent: Sent) -> list[str]:
-    """The operations that were sent, in order."""
+    """Return the operations sent, in order."""
     return [request.operation for request in sent]
 
 
 @pytest.fixture
 def ann(table: Table) -> User:
-    """Somebody with one permission of her own, in two groups, as a session reads her."""
+    """Return a user with a permission and two groups, loaded as by a session."""
     user = User.objects.create_user("Ann", permissions={VIEW}, user_id="1")
     writers = Group.objects.create(name="Writers", permission_names={ADD, CHANGE}, group_id="w")
     empty = Group.objects.create(name="Empty", group_id="e")
@@ -77,7 +77,7 @@ def test_every_registered_model_has_permissions() -> None:
     ],
 )
 def test_a_models_permissions(base: Any, options: dict[str, Any], expected: list[str] | None) -> None:
-    """What Meta names counts; otherwise soft delete adds the permissions to restore and to delete for good."""
+    """Meta determines them; otherwise, soft delete adds the permissions to restore and to delete permanently."""
     with forgotten():
         model = declare("Parcel", ("PARCEL#{p}", "#X"), bases=(base,), options=options, p=models.IdAttribute())
         found = permissions.permissions_of(model)
@@ -96,7 +96,7 @@ def test_a_models_permissions(base: Any, options: dict[str, Any], expected: list
 
 
 def test_forms_offer_what_can_be_of_use() -> None:
-    """The choices are sorted by what they say; models that only SQL could store are left out without SQL."""
+    """The choices are sorted by label, and exclude SQL models in a project without SQL."""
     choices = permissions.permission_choices()
     labels = [label for _permission, label in choices]
     assert labels == sorted(labels, key=str.casefold)
@@ -109,7 +109,7 @@ def test_forms_offer_what_can_be_of_use() -> None:
 
 
 def test_a_superuser_may_do_everything(table: Table, sent: Sent) -> None:
-    """An active superuser has every permission that there is, without a request; an inactive one has none."""
+    """An active superuser has every permission without a request, and an inactive one has none."""
     boss = User(username="Boss", is_superuser=True, group_ids={"w", "e"})
     assert boss.get_all_permissions() == boss.get_group_permissions() == auth.all_permissions()
     assert boss.has_perms([CHANGE, "made.up"])
@@ -122,7 +122,7 @@ def test_a_superuser_may_do_everything(table: Table, sent: Sent) -> None:
 
 
 def test_a_user_without_groups_costs_no_request(table: Table, sent: Sent) -> None:
-    """One's own permissions are on the user."""
+    """The user's item contains the user's own permissions."""
     ben = User(username="Ben", permissions={CHANGE})
     assert ben.get_user_permissions() == ben.get_all_permissions() == {CHANGE}
     assert ben.get_group_permissions() == set()
@@ -135,7 +135,7 @@ def test_a_user_without_groups_costs_no_request(table: Table, sent: Sent) -> Non
 
 
 def test_a_groups_permissions_are_one_request(ann: User) -> None:
-    """All groups are read by one strongly consistent request at the first question, and kept on the object."""
+    """The first check reads all groups in one consistent request, and the object caches them."""
     with assert_requests(GROUPS) as sent:
         assert ann.has_perm(CHANGE)
     ((entry,),) = [sent[0].params["RequestItems"].values()]
@@ -155,21 +155,21 @@ def test_a_groups_permissions_are_one_request(ann: User) -> None:
 
 
 def again_in_memory(user: User) -> User:
-    """The user without what was kept of earlier answers."""
+    """Return the user without cached results."""
     for name in ("_perm_cache", "_user_perm_cache", "_group_perm_cache"):
         user.__dict__.pop(name, None)
     return user
 
 
 def test_single_objects_have_no_permissions(ann: User) -> None:
-    """As in Django, has_perm() of an object is False, and nobody asks the table."""
+    """As in Django, has_perm() with an object returns False, without a request."""
     with assert_requests([]):
         assert not ann.has_perm(CHANGE, obj=ann)
         assert ann.get_all_permissions(obj=ann) == ann.get_group_permissions(obj=ann) == set()
 
 
 def test_inactive_and_anonymous_users_have_none(ann: User) -> None:
-    """Neither the groups nor the user's own permissions count."""
+    """Neither groups nor own permissions count."""
     ann.is_active = False
     backend = EmailOrUsernameBackend()
     with assert_requests([]):
@@ -182,13 +182,13 @@ def test_inactive_and_anonymous_users_have_none(ann: User) -> None:
 
 
 def test_has_perms_takes_several() -> None:
-    """One text in the place of a list is refused, as in Django."""
+    """As in Django, a string instead of a list raises an error."""
     with pytest.raises(ValueError, match="must be an iterable of permissions"):
         User(username="Ben").has_perms(VIEW)
 
 
 def test_permissions_are_asynchronous_too(ann: User) -> None:
-    """Every twin of the permission methods gives the same answer, and reads the groups once."""
+    """Every asynchronous method has the same result, and reads the groups once."""
 
     async def use() -> None:
         assert await ann.aget_all_permissions() == {VIEW, ADD, CHANGE}
@@ -204,7 +204,7 @@ def test_permissions_are_asynchronous_too(ann: User) -> None:
         asyncio.run(use())
 
 
-# what is taken away is gone with the next request
+# a removed permission is gone with the next request
 
 
 @pytest.mark.parametrize(
@@ -230,14 +230,14 @@ def test_what_is_taken_away_is_gone_with_the_next_request(ann: User, take: Calla
 
 
 def test_what_is_given_is_there_with_the_next_request(ann: User) -> None:
-    """A group that was joined just now counts."""
+    """A new membership counts."""
     request = request_of(ann)
     again().groups.add(Group.objects.create(name="Removers", permission_names={DELETE}))
     assert get_user(request).has_perm(DELETE)
 
 
 def test_a_deleted_group_gives_nothing_even_if_somebody_kept_it(ann: User) -> None:
-    """Who still holds the group's identifier, since another writer added it meanwhile, has no rights by it."""
+    """A user who still has the group's identifier, because another process has added it, has no permissions from it."""
     Group.objects.get(pk="w").delete()
     late = again()
     late.group_ids = {"w", "e"}
@@ -250,7 +250,7 @@ def test_a_deleted_group_gives_nothing_even_if_somebody_kept_it(ann: User) -> No
 
 
 def test_a_page_asks_for_permissions_only_when_it_shows_them(ann: User) -> None:
-    """A page of the admin is the session, the user and one request for the groups, however often it asks."""
+    """A page takes the session, the user and one request for the groups, whatever the number of checks is."""
     User.objects.filter(pk="1").update(is_staff=True)
     client = Client()
     client.force_login(again())
@@ -298,7 +298,7 @@ def test_with_perm_finds_the_users(ann: User, sent: Sent) -> None:
 
 
 def test_every_asynchronous_question_is_answered_from_what_is_stored(ann: User) -> None:
-    """Also where Django's backend, which would read SQL tables, comes after the mixin."""
+    """This also applies if Django's backend, which reads SQL tables, is after the mixin."""
 
     class Own(permissions.StoredPermissions, ModelBackend):
         pass

@@ -1,4 +1,4 @@
-"""Telephone numbers as a way to log in: added, confirmed, removed, and nobody else's."""
+"""Telephone numbers as a login method: added, confirmed, removed and unique."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.contract.tables import everything
 
 NUMBER = "+15550100"
 pytestmark = pytest.mark.urls("project.urls")
-#: What was sent by text, as pairs of a number and what it says.
+#: The sent text messages, as pairs of a number and a text.
 TEXTS: list[tuple[str, str]] = []
 
 
@@ -40,7 +40,7 @@ def _phones(settings: Any) -> None:
 
 @pytest.fixture
 def john(table: Table) -> User:
-    """Somebody with a name, an address and a password."""
+    """Return a user with a name, an address and a password."""
     return User.objects.create_user("John", "john@example.com", PASSWORD, user_id="1")
 
 
@@ -57,14 +57,14 @@ def remove(user: User, kind: str) -> None:
 
 
 def log_in(identifier: str = "", **given: str) -> User | None:
-    """What ``authenticate()`` gives for one visitor."""
+    """Return the result of ``authenticate()`` for a new visitor."""
     request = RequestFactory().post("/", REMOTE_ADDR="203.0.113.7")
     found: Any = authenticate(request, password=PASSWORD, **(given or {"username": identifier}))
     return found
 
 
 def test_a_number_that_is_added_logs_in(john: User) -> None:
-    """One transaction; by its kind, or typed into the one field, as people write it."""
+    """One transaction adds it; a login accepts it by type, or in the single field, in any usual format."""
     with assert_requests(["TransactWriteItems"]):
         add(john, "+1 555 0100")
     assert john.phone == NUMBER
@@ -93,7 +93,7 @@ def test_what_is_stored(john: User, table: Table) -> None:
 
 @pytest.mark.parametrize("typed", ["john@example.com", "John", NUMBER, "nobody@example.com", "nobody", "+15550199"])
 def test_whatever_is_typed_the_same_is_sent(john: User, typed: str) -> None:
-    """Nobody learns from the requests which kinds of names exist."""
+    """The requests do not reveal which kinds of names exist."""
     add(john)
     with assert_requests(["Query", "GetItem"]):
         authenticate(username=typed, password="wrong")
@@ -152,7 +152,7 @@ def test_a_number_goes_with_its_user(john: User, table: Table) -> None:
 
 
 def test_the_last_way_to_log_in_stays(john: User, settings: Any) -> None:
-    """Ways that are not switched on do not count, and none counts without a password."""
+    """Disabled methods do not count, and no method counts without a password."""
     settings.ACCOUNTS = {"LOGIN_WITH": ["email", "phone"]}
     add(john)
     remove(john, "email")
@@ -184,7 +184,7 @@ def test_two_ways_removed_at_once_leave_one(john: User, settings: Any) -> None:
 
 
 def test_a_user_who_knows_too_much_is_held_to_what_is_stored(john: User, settings: Any) -> None:
-    """The other way was removed since the object was read: no luck of threads is needed to see it."""
+    """The other method was removed after the object was loaded, so no race is needed."""
     settings.ACCOUNTS = {"LOGIN_WITH": ["email", "phone"]}
     add(john)
     outdated = User.objects.get(pk="1")
@@ -195,7 +195,7 @@ def test_a_user_who_knows_too_much_is_held_to_what_is_stored(john: User, setting
 
 
 def test_two_users_who_want_one_number_at_once(table: Table) -> None:
-    """One owner, and one login that leads to this one."""
+    """One user gets it, and one login leads to this user."""
     winners = winners_of(add)
     assert len(winners) == 1
     assert log_in(NUMBER) == winners[0]
@@ -212,7 +212,7 @@ def test_nobody_takes_another_ones_number_for_a_name(john: User) -> None:
 
 
 def test_an_older_name_that_reads_as_a_number_is_no_way_in(john: User, settings: Any) -> None:
-    """Who types a number is looked for by the number; such names are reported."""
+    """A typed number is looked up only as a number; such names are reported."""
     settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username"]}
     attacker = User.objects.create_user(NUMBER, "attacker@example.com", PASSWORD)
     assert log_in(NUMBER) == attacker
@@ -228,7 +228,7 @@ def test_an_older_name_that_reads_as_a_number_is_no_way_in(john: User, settings:
 
 @pytest.mark.parametrize("name", ["mike+15550100", "Mike5550100", "user_2025550100", "800flowers", ".2025550100"])
 def test_a_name_that_has_a_number_in_it_is_a_name(john: User, settings: Any, name: str) -> None:
-    """Also where numbers are read without their country: who has such a name signs up, and logs in by it."""
+    """Even if numbers do not need a country code, users can sign up and log in with such a name."""
     settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username", "phone"], "PHONE_REGION": "US"}
     add(john)
     named = User(username=name)
@@ -261,7 +261,7 @@ def test_what_reads_as_a_number_is_looked_for_by_its_beginning(
 
 
 def test_without_the_setting_a_number_is_a_text(john: User, settings: Any) -> None:
-    """And nobody logs in with it, though it is stored."""
+    """A stored number cannot log in."""
     add(john)
     settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username"]}
     assert log_in(NUMBER) is log_in(phone=NUMBER) is None
@@ -284,12 +284,12 @@ def browser(john: User) -> Client:
 
 
 def ask(browser: Client, number: str = NUMBER) -> Any:
-    """Ask for a code."""
+    """Request a code."""
     return browser.post("/accounts/phone/", {"phone": number, "password": PASSWORD})
 
 
 def code() -> str:
-    """The code that was sent last."""
+    """Return the last code sent."""
     return TEXTS[-1][1].split()[0]
 
 
@@ -299,7 +299,7 @@ def confirm(browser: Client, typed: str) -> Any:
 
 
 def test_a_number_is_added_on_the_account_page_by_a_code(john: User, browser: Client) -> None:
-    """Until the code is typed the number is nobody's."""
+    """The number is not claimed until the user types the code."""
     assert "Add a telephone number" in browser.get("/accounts/").content.decode()
     assert ask(browser, "+1 555 0100").url == "/accounts/phone/code/"
     ((number, text),) = TEXTS
@@ -389,7 +389,7 @@ def test_the_login_page_names_all_kinds(table: Table) -> None:
 
 
 def test_the_staff_see_and_change_the_number(john: User) -> None:
-    """In E.164, whatever is typed; what is no number, or another's, is an error of the field."""
+    """The page shows E.164 for any input; an invalid or taken number is an error of the field."""
     boss = Client()
     boss.force_login(User.objects.create_superuser("boss", "boss@example.com", PASSWORD))
     path = f"/admin/accounts/user/{john.pk}/change/"

@@ -42,7 +42,7 @@ def writers() -> Group:
 
 @pytest.fixture
 def ann(writers: Group) -> User:
-    """A member of the group with a permission; Ben is in no group and has a permission of an app that is gone."""
+    """Return a member of the group with a permission; Ben has no group, and a permission of a removed app."""
     User.objects.create_user("Ben", user_id="2", permissions={"gone.view_thing"})
     made = User.objects.create_user("Ann", user_id="1", permissions={"directory.view_company"})
     made.groups.add(writers)
@@ -194,7 +194,7 @@ def test_prefetch_sends_one_request_for_all_users(ann: User) -> None:
 
 @pytest.fixture
 def granting(ann: User, writers: Group) -> Group:
-    """The group of Ann, with a permission, and one of an app that is gone."""
+    """Return Ann's group with a permission, and one with a permission of a removed app."""
     writers.permission_names = {"directory.view_company", "gone.view_thing"}
     writers.save()
     return writers
@@ -240,7 +240,7 @@ def test_set_keeps_permissions_of_other_apps(granting: Group) -> None:
 
 
 def test_permission_adds_and_removes_groups(granting: Group) -> None:
-    """``group_set`` is the groups of this project's users, and not Django's."""
+    """``group_set`` contains the groups of this project's users instead of Django's."""
     added = permission("add_company")
     added.group_set.set(["r"])
     assert [group.name for group in added.group_set.all()] == ["Readers"]
@@ -260,7 +260,7 @@ def test_form_of_group_writes_permissions(granting: Group) -> None:
 
 
 def test_fixture_of_groups(granting: Group) -> None:
-    """The strings, of apps that are gone as well; a fixture of Django's own groups has natural keys."""
+    """Strings include removed apps; a fixture of Django's own groups has natural keys."""
     text = serializers.serialize("json", [granting])
     assert "permissions" not in json.loads(text)[0]["fields"]
     granting.permission_names = None
@@ -278,7 +278,7 @@ def test_fixture_of_groups(granting: Group) -> None:
 
 
 def test_form_writes_relations(ann: User) -> None:
-    """As any ``ModelForm`` does: after the object."""
+    """Like any ``ModelForm``, after the object."""
     form_class = modelform_factory(User, fields=["username", "groups", "user_permissions"])
     data = {"username": "Ann", "groups": ["r"], "user_permissions": [permission("add_company").pk]}
     form = form_class(data, instance=ann)
@@ -289,7 +289,7 @@ def test_form_writes_relations(ann: User) -> None:
 
 
 def test_form_offers_usable_permissions(ann: User) -> None:
-    """Those of models of SQL work nowhere in this project."""
+    """Permissions of SQL models have no use in this project."""
     form = modelform_factory(User, fields=["user_permissions"])(instance=ann)
     offered = {each.content_type.app_label for each in form.fields["user_permissions"].queryset}
     assert "directory" in offered and "contenttypes" not in offered

@@ -20,12 +20,12 @@ pytestmark = pytest.mark.urls("project.urls")
 
 @pytest.fixture(autouse=True)
 def mike(table: Table) -> User:
-    """Somebody who forgot the password."""
+    """Return a user with a forgotten password."""
     return User.objects.create_user("Mike", "user1@example.com", PASSWORD, user_id="1")
 
 
 def ask(client: Client, address: str = "user1@example.com") -> Any:
-    """Send the form that asks for the link."""
+    """Submit the form that requests the link."""
     return client.post("/accounts/password_reset/", {"email": address})
 
 
@@ -37,7 +37,7 @@ def link(mailbox: Any) -> str:
 
 
 def follow(client: Client, path: str, passwords: dict[str, str] = NEW) -> Any:
-    """Open the link and send the new password; the last answer."""
+    """Open the link and submit the new password; return the last response."""
     page = client.get(path, follow=True)
     if not page.redirect_chain:
         return page
@@ -45,13 +45,13 @@ def follow(client: Client, path: str, passwords: dict[str, str] = NEW) -> Any:
 
 
 def log_in(client: Client, username: str, password: str) -> bool:
-    """Whether the login page lets somebody in."""
+    """Return whether the login page accepts a user."""
     form = {"username": username, "password": password}
     return bool(client.post("/accounts/login/", form).status_code == 302)
 
 
 def operations(sent: Sent) -> list[str]:
-    """What was sent."""
+    """Return the operations sent."""
     return [request.operation for request in sent]
 
 
@@ -87,7 +87,7 @@ def test_a_new_password_by_mail(client: Client, mailoutbox: Any, sent: Sent) -> 
 
 @pytest.mark.parametrize("address", ["USER1@example.com", "User1@Example.COM", " user1@example.com "])
 def test_case_does_not_count(client: Client, mailoutbox: Any, address: str) -> None:
-    """The mail goes to the address as it is stored."""
+    """The mail goes to the stored address."""
     ask(client, address)
     assert [mail.to for mail in mailoutbox] == [["user1@example.com"]]
 
@@ -101,7 +101,7 @@ def test_case_does_not_count(client: Client, mailoutbox: Any, address: str) -> N
     ],
 )
 def test_others_get_no_mail(client: Client, mailoutbox: Any, address: str, options: Any) -> None:
-    """Nobody, inactive users and those who have no password get none, and the page looks as it does for others."""
+    """Unknown and inactive users, and users without a password, get no mail, and see the same page."""
     if options is not None:
         User.objects.create_user("Other", address, **options)
     assert ask(client, address).url == "/accounts/password_reset/done/"
@@ -117,7 +117,7 @@ def test_a_link_works_once(client: Client, mailoutbox: Any) -> None:
 
 
 def test_a_login_makes_the_link_void(client: Client, mailoutbox: Any) -> None:
-    """Whoever remembers the password needs no link any more."""
+    """A user who remembers the password does not need the link."""
     ask(client)
     path = link(mailoutbox)
     assert log_in(Client(), "Mike", PASSWORD)
@@ -126,7 +126,7 @@ def test_a_login_makes_the_link_void(client: Client, mailoutbox: Any) -> None:
 
 @pytest.mark.parametrize("change", [{"email": "new@example.com"}, {"is_active": False}])
 def test_a_change_makes_the_link_void(client: Client, mailoutbox: Any, mike: User, change: dict[str, Any]) -> None:
-    """A link to an address that was given up opens nothing; nor does one of somebody who was deactivated log in."""
+    """A link to a former address is invalid, and a deactivated user's link does not log in."""
     ask(client)
     path = link(mailoutbox)
     for name, value in change.items():
@@ -140,7 +140,7 @@ def test_a_change_makes_the_link_void(client: Client, mailoutbox: Any, mike: Use
 
 @pytest.mark.parametrize("path", ["/accounts/reset/MQ/abc-def/", "/accounts/reset/!!/x-y/", "/accounts/reset/_w/x-y/"])
 def test_a_made_up_link_opens_nothing(client: Client, path: str) -> None:
-    """It is a page that says so, and no error."""
+    """The page reports it without an error."""
     page = client.get(path)
     assert page.status_code == 200
     assert "is incomplete" in page.content.decode()

@@ -1,4 +1,4 @@
-"""A way to log in with a secret of its own: what opens what, at which cost, and what takes it away."""
+"""Login methods with a separate secret: what they open, their cost, and what removes the secret."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _secrets(settings: Any) -> None:
 
 @pytest.fixture
 def mike(table: Table) -> User:
-    """Somebody whose number has a secret."""
+    """Return a user whose number has a secret."""
     mike = User.objects.create_user("Mike", EMAIL, PASSWORD, user_id="1")
     mike.logins.add("phone", PHONE)
     mike.logins.set_secret("phone", SECRET)
@@ -44,7 +44,7 @@ def mike(table: Table) -> User:
 
 
 def opens(typed: str) -> str:
-    """What opens what is typed, of the password and the secret."""
+    """Return which of the password and the secret open an identifier."""
     tried = {"password": PASSWORD, "secret": SECRET}
     return " ".join(name for name, text in tried.items() if authenticate(username=typed, password=text) is not None)
 
@@ -92,7 +92,7 @@ def test_setting_changing_and_taking_it_away_is_one_transaction_each(mike: User,
 )
 @pytest.mark.parametrize("password", [PASSWORD, SECRET, "wrong"])
 def test_every_attempt_is_two_reads_and_one_hash(mike: User, typed: str, password: str) -> None:
-    """Whatever is typed: a way with a secret or without, somebody's or nobody's, of a user without any password."""
+    """This includes methods with and without a secret, unknown names, and users without a password."""
     User.objects.create_user("Eve", "eve@x.org", None)
     with costs(["Query", "GetItem"], 1):
         authenticate(username=typed, password=password)
@@ -121,7 +121,7 @@ def test_it_goes_with_the_user(mike: User, table: Table) -> None:
 
 
 def test_a_new_password_of_the_account_takes_it_away(mike: User) -> None:
-    """Whoever knew the old one may have set it."""
+    """A person who knew the old password may have set the secret."""
     mike.set_password("another-good-one")
     mike.save()
     assert authenticate(username=PHONE, password=SECRET) is None
@@ -155,7 +155,7 @@ def test_a_hash_that_cannot_be_renewed_leaves_it(mike: User, settings: Any, monk
 
 
 def opens_with(typed: str, password: str) -> bool:
-    """Whether this password opens what is typed."""
+    """Return whether a password opens an identifier."""
     return authenticate(username=typed, password=password) is not None
 
 
@@ -165,7 +165,7 @@ def test_without_the_setting_the_password_opens(mike: User, settings: Any) -> No
 
 
 def test_a_way_with_a_secret_is_left_where_there_is_no_password(mike: User, settings: Any) -> None:
-    """The last one stays, and so does the secret without which it would open nothing."""
+    """The last method is kept with the secret that it needs."""
     mike.set_unusable_password()
     mike.save()
     mike.logins.set_secret("phone", SECRET)
@@ -231,7 +231,7 @@ def pages(mike: User, client: Client) -> Client:
 
 
 def form(secret: str, password: str = PASSWORD, again: str | None = None) -> dict[str, str]:
-    """What is typed on the page."""
+    """Return the data of the page's form."""
     return {"secret": secret, "again": secret if again is None else again, "password": password}
 
 

@@ -27,26 +27,26 @@ def _table(table: Table) -> None:
     """An empty table."""
 
 
-#: How often one address is typed at once.
+#: The number of concurrent uses of one address.
 MANY = examples(60, 200)
-#: What counts a mail: for the client, and for the address.
+#: The mail counters of the client and of the address.
 MAIL = ["UpdateItem", "UpdateItem"]
 
 
 def operations(sent: Sent) -> list[str]:
-    """What was sent."""
+    """Return the operations sent."""
     return [request.operation for request in sent]
 
 
 def stored(table: Table) -> list[tuple[str, str]]:
-    """The keys of everything in the table, but for sessions and counters."""
+    """Return all stored keys, except sessions and counters."""
     items = table.send(Request("Scan"))["Items"]
     keys = [(item["pk"]["S"], item["sk"]["S"]) for item in items]
     return sorted(key for key in keys if not key[0].startswith(("SESSION#", "LOGINFAILURES#", "MAILSASKED#")))
 
 
 def test_signing_up(client: Client, mailoutbox: Any, sent: Sent) -> None:
-    """A user with an address that is not confirmed, who can log in after following the link in the mail."""
+    """The user has an unconfirmed address, and can log in after following the link in the mail."""
     assert sign_up(client).url == "/accounts/sign_up/done/"
     assert operations(sent) == ["GetItem", *MAIL, "TransactWriteItems"]
     assert [mail.to for mail in mailoutbox] == [["user1@example.com"]]
@@ -66,13 +66,13 @@ def test_signing_up(client: Client, mailoutbox: Any, sent: Sent) -> None:
 
 
 def test_who_does_not_know_the_password_is_told_nothing(client: Client) -> None:
-    """That an address waits for its confirmation is shown to nobody else."""
+    """Only a user with the password sees that the address is unconfirmed."""
     sign_up(client)
     assert "confirm your" not in log_in(client, "Mike", "wrong").content.decode()
 
 
 def test_unconfirmed_users_may_be_let_in(client: Client, settings: Any) -> None:
-    """A setting lets somebody in who has not confirmed the address yet."""
+    """A setting allows logins before the confirmation."""
     settings.ACCOUNTS = {"UNCONFIRMED_MAY_LOG_IN": True}
     sign_up(client)
     assert is_in(client, "user1@example.com")
@@ -91,7 +91,7 @@ def test_users_made_by_others_need_no_confirmation(client: Client) -> None:
 
 @pytest.mark.parametrize("email", ["user1@example.com", "USER1@Example.com"])
 def test_a_taken_address_is_not_told(client: Client, mailoutbox: Any, sent: Sent, email: str, table: Table) -> None:
-    """The page is the same; the holder gets a mail, and nothing is written."""
+    """The page is the same, the holder gets a mail, and nothing is written."""
     User.objects.create_user("Holder", "user1@example.com", "holders-password")
     before = stored(table)
     new = sign_up(Client(), "Other", "other@example.com")
@@ -124,7 +124,7 @@ def test_a_taken_address_is_not_told(client: Client, mailoutbox: Any, sent: Sent
     ],
 )
 def test_what_the_form_refuses(client: Client, mailoutbox: Any, table: Table, changes: Any, said: str) -> None:
-    """Each mistake is told at its field; nothing is written and no mail is sent."""
+    """Each error belongs to its field; no write and no mail is sent."""
     User.objects.create_user("Holder")
     before = stored(table)
     page = sign_up(client, **changes)
@@ -135,7 +135,7 @@ def test_what_the_form_refuses(client: Client, mailoutbox: Any, table: Table, ch
 
 
 def test_a_name_that_is_taken_at_this_moment(client: Client, mailoutbox: Any) -> None:
-    """The transaction decides, and the form says so."""
+    """The transaction detects it, and the form shows it."""
     User.objects.create_user("Mike")
     user = User(username="Mike", email="user1@example.com", password="x")
     with pytest.raises(exceptions.UniqueViolation):
@@ -144,7 +144,7 @@ def test_a_name_that_is_taken_at_this_moment(client: Client, mailoutbox: Any) ->
 
 
 def test_names_are_made_where_they_are_not_used(client: Client, settings: Any, mailoutbox: Any) -> None:
-    """Where people log in by e-mail address only, nobody is asked for a user name."""
+    """If users log in only by address, the form does not ask for a user name."""
     settings.ACCOUNTS = {"LOGIN_WITH": ["email"]}
     assert 'name="username"' not in client.get("/accounts/sign_up/").content.decode()
     sign_up(client)
@@ -165,7 +165,7 @@ def test_whoever_is_logged_in_has_an_account(client: Client) -> None:
 
 
 def test_a_mail_waits_for_the_end_of_the_block(mailoutbox: Any) -> None:
-    """Nobody gets a link to an account that is not in the table; a block that fails sends nothing."""
+    """A link never leads to an unstored account, and a failed block does not send mail."""
     request = RequestFactory().post("/")
     with pytest.raises(ZeroDivisionError), transactions.atomic():
         addresses.sign_up(request, User(username="Mike", email="user1@example.com", password="x"))
@@ -178,7 +178,7 @@ def test_a_mail_waits_for_the_end_of_the_block(mailoutbox: Any) -> None:
 
 
 def test_a_block_with_a_taken_address_fails(mailoutbox: Any) -> None:
-    """The block's end raises it, and no mail is sent."""
+    """The end of the block raises the error, and no mail is sent."""
     User.objects.create_user("Holder", "user1@example.com")
     with pytest.raises(exceptions.UniqueViolation), transactions.atomic():
         addresses.sign_up(RequestFactory().post("/"), User(username="Mike", email="user1@example.com", password="x"))
@@ -196,7 +196,7 @@ def test_a_link_can_be_followed_twice(client: Client, mailoutbox: Any) -> None:
 
 
 def test_a_link_expires(client: Client, mailoutbox: Any, settings: Any) -> None:
-    """After CONFIRMATION_LIFETIME it does nothing, and its page says so."""
+    """After CONFIRMATION_LIFETIME it has no effect, and its page says so."""
     sign_up(client)
     settings.ACCOUNTS = {"CONFIRMATION_LIFETIME": 0.000001}
     assert "This link does not work" in client.get(link(mailoutbox[0])).content.decode()
@@ -204,7 +204,7 @@ def test_a_link_expires(client: Client, mailoutbox: Any, settings: Any) -> None:
 
 
 def test_a_made_up_link_does_nothing(client: Client, mailoutbox: Any, sent: Sent) -> None:
-    """One letter more or less, and nothing is read or written."""
+    """With one changed letter, nothing is read or written."""
     sign_up(client)
     sent.clear()
     path = link(mailoutbox[0]).rstrip("/")
@@ -225,7 +225,7 @@ def test_a_link_is_bound_to_its_address(client: Client, mailoutbox: Any) -> None
 
 @pytest.mark.parametrize("change", ["inactive", "deleted"])
 def test_a_link_of_somebody_gone_does_nothing(client: Client, mailoutbox: Any, change: str) -> None:
-    """It neither brings a user back nor lets a deactivated one in."""
+    """It does not recreate a user, and does not log in a deactivated one."""
     sign_up(client)
     user = User.objects.get_by_identifier("Mike")
     if change == "deleted":
@@ -237,7 +237,7 @@ def test_a_link_of_somebody_gone_does_nothing(client: Client, mailoutbox: Any, c
 
 
 def test_the_link_is_sent_again(client: Client, mailoutbox: Any) -> None:
-    """To those who wait for it; for others the page is the same and no mail is sent."""
+    """Only waiting users get a mail, and the page is the same for others."""
     sign_up(client)
     User.objects.create_user("Gone", "gone@example.com", PASSWORD, is_active=False)
     del mailoutbox[:]
@@ -256,7 +256,7 @@ def test_the_link_is_sent_again(client: Client, mailoutbox: Any) -> None:
 
 
 def test_many_sign_ups_at_once_for_one_address(table: Table, mailoutbox: Any, settings: Any) -> None:
-    """One user, and of the others neither an item nor a claim; nobody is told, and everybody's mail goes to the one."""
+    """One user is stored, the others leave no items or claims, and all mails go to the one."""
     settings.ACCOUNTS = {"MAILS_PER_ADDRESS": None, "MAILS_PER_CLIENT": None}
     addresses_typed = ("race@example.com", "Race@Example.com", "RACE@example.com")
     answers: list[int] = []

@@ -1,4 +1,4 @@
-"""Django's own forms that look users up by address or name: claims answer them, whatever the case."""
+"""Django's own forms that find users by address or name use claims, in any case."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ FOUND = ["GetItem", "GetItem"]
 
 @pytest.fixture
 def mike(table: Any) -> User:
-    """Somebody with a name and an address."""
+    """Return a user with a name and an address."""
     return User.objects.create_user("Mike", "Mike@example.com", "Quite-Good-9")
 
 
 class CreationForm(UserCreationForm):  # type: ignore[type-arg]  # not generic at run time
-    """As Django's documentation tells those who have a user model of their own."""
+    """The form from Django's documentation for custom user models."""
 
     class Meta:
         model = User
@@ -44,7 +44,7 @@ def test_djangos_password_reset_form_says_nothing_of_an_address_that_nobody_has(
 
 
 def test_somebody_who_is_not_active_gets_no_mail(mike: User, mailoutbox: Any) -> None:
-    """A further condition is asked of the user whom the claim names."""
+    """The user that the claim names must meet the other conditions."""
     User.objects.filter(pk=mike.pk).update(is_active=False)
     form = PasswordResetForm({"email": "mike@example.com"})
     assert form.is_valid()
@@ -63,7 +63,7 @@ def test_djangos_creation_form_makes_a_user(table: Any) -> None:
 
 @pytest.mark.parametrize("name", ["Mike", "MIKE"])
 def test_djangos_creation_form_sees_a_name_that_is_taken(mike: User, name: str) -> None:
-    """It asks by ``iexact``."""
+    """The form uses ``iexact``."""
     form = CreationForm(
         {"username": name, "email": "m@example.com", "password1": "Quite-Good-9", "password2": "Quite-Good-9"}
     )

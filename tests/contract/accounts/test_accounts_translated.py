@@ -1,4 +1,4 @@
-"""Every text of ours on the account pages and in their mails can be translated, and is found by ``makemessages``."""
+"""Every string of this app on account pages and in mails can be translated, and ``makemessages`` finds it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tests.ready import table_ready
 
 pytestmark = pytest.mark.urls("project.urls")
 ROOT = Path(__file__).resolve().parents[3]
-#: What was typed, sent or stored, and the names of the demo around the pages.
+#: Typed, sent and stored strings, and the demo's names around the pages.
 DATA = re.compile(r"[\w.+-]+@[\w.]+|\bJohn\b|\+1555\d+|https?://\S+|testserver|^Demo$|^X$|^secret$")
 
 
 def send(number: str, text: str) -> None:
-    """A project's own function, which sends nothing."""
+    """A project's own function, which does not send anything."""
 
 
 ACCOUNTS = {
@@ -37,7 +37,7 @@ ACCOUNTS = {
 
 
 def logged_in() -> Client:
-    """A browser of somebody who has logged in."""
+    """Return the browser of a logged-in user."""
     user: Any = User.objects.create_user("John", "john@example.com", PASSWORD, user_id="1")
     user.logins.add("phone", "+15550100")
     client = Client()
@@ -46,17 +46,17 @@ def logged_in() -> Client:
 
 
 def opens(path: str) -> Callable[[Client], Any]:
-    """A page of somebody who is in."""
+    """Return a page of a logged-in user."""
     return lambda client: client.get(f"/accounts/{path}", follow=True)
 
 
 def visits(path: str) -> Callable[[Client], Any]:
-    """A page of somebody who is not."""
+    """Return a page of an anonymous visitor."""
     return lambda client: Client().get(f"/accounts/{path}", follow=True)
 
 
 def sends(path: str, **form: str) -> Callable[[Client], Any]:
-    """The answer to a form of somebody who is in."""
+    """Return the response to a logged-in user's form."""
     return lambda client: client.post(f"/accounts/{path}", form, follow=True)
 
 
@@ -90,7 +90,7 @@ PAGES: Mapping[str, Callable[[Client], Any]] = {
 
 
 def literals(text: str) -> set[str]:
-    """What is neither translated nor data."""
+    """Return the strings that are neither translated nor data."""
     known = names()
     left = {DATA.sub("", each).strip(" :|*.,;()/-\u203a") for each in untranslated(text) - known}
     return {each for each in left - known if re.search("[A-Za-z]{2}", each)}
@@ -98,7 +98,7 @@ def literals(text: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def opened(engine: Table) -> tuple[dict[str, set[str]], set[str]]:
-    """What no page has translated, and what all asked a translation of: each is opened once, with the data as made."""
+    """Open each page once; return its untranslated strings, and all requested translations."""
     table = table_ready()
     with override_settings(ACCOUNTS=ACCOUNTS, ROOT_URLCONF="project.urls"):
         cookies, made = logged_in().cookies, contents.read(table)
@@ -117,13 +117,13 @@ def opened(engine: Table) -> tuple[dict[str, set[str]], set[str]]:
 
 
 def test_a_page_has_no_text_of_ours_that_is_not_translated(opened: tuple[dict[str, set[str]], set[str]]) -> None:
-    """In a language in which everything that is translated is in brackets."""
+    """The test language puts brackets around every translated string."""
     left, _ = opened
     assert left == {}
 
 
 def test_a_mail_has_none_either(table: Table, settings: Any, mailoutbox: Any) -> None:
-    """Of a sign-up, of an address that has an account, and of a new password."""
+    """This includes mails for a sign-up, for an address with an account, and for a new password."""
     settings.ACCOUNTS = ACCOUNTS
     logged_in()
     with pseudo():
@@ -139,7 +139,7 @@ def test_a_mail_has_none_either(table: Table, settings: Any, mailoutbox: Any) ->
 def test_makemessages_finds_what_the_pages_translate(
     opened: tuple[dict[str, set[str]], set[str]], tmp_path: Path
 ) -> None:
-    """Each text that a page asks a translation of stands in the code as one."""
+    """Each string that a page translates is a literal in the code."""
     _, asked = opened
     with pseudo():
         assert unlisted(asked - names(), [ROOT / "dynamo_single", ROOT / "accounts"], tmp_path) == set()

@@ -1,4 +1,4 @@
-"""Whoever signs up and never confirms the address holds name and address for a week, and no longer."""
+"""An unconfirmed sign-up holds its name and address for a week."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def set_new_password(mailoutbox: Any) -> None:
 
 
 def test_name_and_address_are_free_again(mailoutbox: Any) -> None:
-    """A week later somebody else signs up with them, confirms, and logs in with each; the user of before is gone."""
+    """A week later, another person can sign up with them, confirm and log in; the former user is gone."""
     sign_up(Client())
     with moved_time(timedelta(days=6)):
         assert "already exists" in sign_up(Client(), email="other@example.com").content.decode()
@@ -74,7 +74,7 @@ def test_everything_of_the_account_expires_with_it(table: Table) -> None:
 
 @pytest.mark.parametrize("way", ["confirm", "reset", "log in"])
 def test_who_confirms_or_logs_in_stays(way: str, mailoutbox: Any, settings: Any, table: Table) -> None:
-    """Nothing of the account expires any more."""
+    """Nothing of the account expires."""
     settings.ACCOUNTS = {"UNCONFIRMED_MAY_LOG_IN": way == "log in"}
     sign_up(Client())
     if way == "confirm":
@@ -90,7 +90,7 @@ def test_who_confirms_or_logs_in_stays(way: str, mailoutbox: Any, settings: Any,
 
 
 def test_what_is_left_is_in_order(mailoutbox: Any) -> None:
-    """An account that expired, and one that took its name, are as they should be to the check of the table."""
+    """The table's check accepts an expired account, and one that took over its name."""
     sign_up(Client())
     with moved_time(timedelta(days=8)):
         sign_up(Client())
@@ -106,7 +106,7 @@ def test_they_can_be_kept(settings: Any) -> None:
 
 
 def test_a_link_does_not_outlive_its_account(settings: Any) -> None:
-    """The setting is refused."""
+    """The setting raises an error."""
     settings.ACCOUNTS = {"UNCONFIRMED_LIFETIME": 3600}
     with pytest.raises(ConfigurationError, match="'UNCONFIRMED_LIFETIME'] is 3600 seconds, less than"):
         sign_up(Client())
@@ -116,7 +116,7 @@ def test_a_link_does_not_outlive_its_account(settings: Any) -> None:
 
 
 def test_code_answers_for_whom_it_makes(table: Table) -> None:
-    """Nothing of the account expires, it opens at once, and its item does not say that anybody has to confirm it."""
+    """The account does not expire, opens immediately, and its item does not require a confirmation."""
     User.objects.create_user("Mike", MIKE, PASSWORD)
     User.objects.create_superuser("Boss", "boss@example.com", PASSWORD)
     assert all(authenticate(username=typed, password=PASSWORD) for typed in ("Mike", MIKE, "Boss", "boss@example.com"))
@@ -126,7 +126,7 @@ def test_code_answers_for_whom_it_makes(table: Table) -> None:
 
 
 def made(way: str) -> None:
-    """Somebody who has to confirm an address, by code of a project."""
+    """Return a user created by a project's code who must confirm an address."""
     if way == "create":
         User.objects.create_user("Mike", MIKE, PASSWORD, confirmed=False)
     elif way == "async":
@@ -158,7 +158,7 @@ def test_who_is_made_unconfirmed_is_as_who_signs_up(way: str, table: Table) -> N
 
 
 def test_who_is_made_confirmed_is_known(table: Table) -> None:
-    """As after a link from a mail."""
+    """The user is the same as after a confirmation link."""
     mike = User.objects.create_user("Mike", MIKE, confirmed=True)
     assert mike.has_confirmed_email
     assert Login.objects.find("EMAIL", MIKE).confirmed is True
@@ -173,7 +173,7 @@ def test_nothing_is_known_of_an_address_that_is_not_there(confirmed: bool, table
 
 @pytest.mark.parametrize("form_class", [UserCreationForm, AdminForm])
 def test_forms_of_the_staff_answer_for_the_address(form_class: Any, table: Table) -> None:
-    """As the admin's page and Django's form do: who is made so logs in, and stays."""
+    """A user from the admin's page or Django's form can log in, and does not expire."""
     passwords = {"usable_password": "true", "password1": PASSWORD, "password2": PASSWORD}
     form = form_class({"username": "Mike", "email": MIKE, **passwords})
     form.save()
@@ -185,7 +185,7 @@ def test_forms_of_the_staff_answer_for_the_address(form_class: Any, table: Table
 
 @pytest.fixture
 def squatter(settings: Any) -> Client:
-    """Somebody who signed up with another's address, and is let in before confirming it."""
+    """Return a user with another person's address who may log in before confirming it."""
     settings.ACCOUNTS = {"UNCONFIRMED_MAY_LOG_IN": True}
     browser = Client()
     sign_up(browser)
@@ -194,7 +194,7 @@ def squatter(settings: Any) -> Client:
 
 
 def test_an_address_that_nobody_confirms_opens_nothing_past_its_time(squatter: Client) -> None:
-    """The account stays, by its name, and a link that is sent then still confirms the address."""
+    """The account keeps its name, and a link that is sent later still confirms the address."""
     with moved_time(timedelta(days=6)):
         assert is_in(Client(), MIKE)
     with moved_time(timedelta(days=8)):
@@ -204,7 +204,7 @@ def test_an_address_that_nobody_confirms_opens_nothing_past_its_time(squatter: C
 
 
 def test_an_address_is_confirmed_past_its_time_too(squatter: Client, mailoutbox: Any) -> None:
-    """As long as nobody else wants it."""
+    """This works until another user claims the address."""
     with moved_time(timedelta(days=8)):
         Client().post("/accounts/sign_up/again/", {"email": MIKE})
         assert Client().post(link(mailoutbox[-1])).url == "/accounts/confirm/done/"
@@ -217,7 +217,7 @@ def owner_of_the_address() -> str:
 
 
 def take(way: str, mailoutbox: Any) -> None:
-    """Take the address, in one of the ways in which somebody else may come to it."""
+    """Take the address in one of the ways of another user."""
     if way == "sign up":
         sign_up(Client(), "Owner")
         assert Client().post(link(mailoutbox[-1])).url == "/accounts/confirm/done/"
@@ -241,7 +241,7 @@ def take(way: str, mailoutbox: Any) -> None:
 def test_an_address_that_nobody_confirms_keeps_nobody_from_it_past_its_time(
     squatter: Client, way: str, mailoutbox: Any
 ) -> None:
-    """Who comes with it gets it, and the account that had it is left with its name."""
+    """A new user gets the address, and the old account keeps only its name."""
     with moved_time(timedelta(days=6)), pytest.raises((UniqueViolation, AssertionError)):
         take(way, mailoutbox)
     User.objects.exclude(username="Mike").allow_in_memory(10).delete()
@@ -263,7 +263,7 @@ def test_a_further_address_takes_the_place_of_one_that_is_given_up(squatter: Cli
 
 
 def test_an_address_that_is_confirmed_meanwhile_is_not_given_up(squatter: Client) -> None:
-    """Who confirmed it between the look and the write keeps it."""
+    """A user who confirms it between the read and the write keeps it."""
 
     def confirm() -> None:
         mike = User.objects.get_by_identifier("Mike")
@@ -287,7 +287,7 @@ def test_without_a_lifetime_an_address_is_held_for_ever(settings: Any) -> None:
 def test_who_takes_an_unconfirmed_account_over_by_mail_is_alone_in_it(
     squatter: Client, settings: Any, mailoutbox: Any
 ) -> None:
-    """Whoever signed up with another's address does not get in by what was added to the account before."""
+    """A squatter cannot use login methods that were added to the account before."""
     settings.ACCOUNTS = {"UNCONFIRMED_MAY_LOG_IN": True, "LOGIN_WITH": ["email", "username", "google"]}
     logins = User.objects.get_by_identifier("Mike").logins
     logins.add("google", "1089")
@@ -309,7 +309,7 @@ def test_who_confirmed_the_address_keeps_accounts_elsewhere_with_a_new_password(
 
 
 def test_an_address_that_waits_is_not_the_way_that_is_left(settings: Any) -> None:
-    """It may be another's tomorrow."""
+    """Another user may claim it."""
     settings.ACCOUNTS = {"UNCONFIRMED_MAY_LOG_IN": True, "LOGIN_WITH": ["email", "phone"]}
     mike = User.objects.create_user("Mike", MIKE, PASSWORD, confirmed=False)
     mike.logins.add("phone", "+15550100")

@@ -22,7 +22,7 @@ def people(request: HttpRequest, limit: int) -> HttpResponse:
 
 
 def again(request: HttpRequest) -> HttpResponse:
-    """A company that is read, saved, and read twice more."""
+    """Read a company, save it, and read it twice more."""
     company = Company.objects.get(pk="c1")
     company.name = "Again"
     company.save()
@@ -31,7 +31,7 @@ def again(request: HttpRequest) -> HttpResponse:
 
 
 def saved(request: HttpRequest) -> HttpResponse:
-    """A company that is read, saved, and read once more."""
+    """Read a company, save it, and read it again."""
     company = Company.objects.get(pk="c1")
     company.name = "Again"
     company.save()
@@ -40,7 +40,7 @@ def saved(request: HttpRequest) -> HttpResponse:
 
 
 def missing(request: HttpRequest) -> HttpResponse:
-    """A company that is asked for again and again, and is not there."""
+    """Read a missing company repeatedly."""
     return HttpResponse(str([Company.objects.filter(pk="nowhere").exists() for _ in range(3)]))
 
 
@@ -51,7 +51,7 @@ def failing(request: HttpRequest) -> HttpResponse:
 
 
 def stream(request: HttpRequest) -> StreamingHttpResponse:
-    """A page that reads while it is sent."""
+    """Return a page that reads while it is sent."""
 
     def parts() -> Iterator[str]:
         for _ in range(2):
@@ -66,7 +66,7 @@ async def apeople(request: HttpRequest) -> HttpResponse:
 
 
 async def astream(request: HttpRequest) -> StreamingHttpResponse:
-    """A page that reads while it is sent, from asynchronous code."""
+    """Return a page that reads asynchronously while it is sent."""
 
     async def parts() -> AsyncIterator[str]:
         for _ in range(2):

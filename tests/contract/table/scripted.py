@@ -1,4 +1,4 @@
-"""A server that follows a script: for each request, what is sent back, and what becomes of the connection."""
+"""A server with a script: the response to each request, and the end of the connection."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FOUND = {"Item": ITEM, "ConsumedCapacity": UNITS}
 
 
 def reply(content: Any = FOUND, status: int = 200, **headers: str) -> bytes:
-    """An answer of DynamoDB that leaves the connection open."""
+    """Return a DynamoDB response that keeps the connection open."""
     body = content if isinstance(content, bytes) else json.dumps(content).encode()
     told = {
         "content-type": "application/x-amz-json-1.0",
@@ -43,11 +43,11 @@ def refusal(code: str, status: int = 400, **more: Any) -> bytes:
 
 @dataclass(frozen=True)
 class Step:
-    """What becomes of one request: ``given`` is sent back after a ``delay``; the connection is kept, or not.
+    """The response to one request: ``given`` is sent after a ``delay``, and the connection is kept or closed.
 
     At the end "garbled" it carries bytes that are not TLS.
 
-    With a ``drip`` it is sent byte by byte, with so many seconds before each.
+    With a ``drip``, every byte is sent separately after that many seconds.
     """
 
     given: bytes = b""
@@ -58,7 +58,7 @@ class Step:
 
 @dataclass
 class Scripted:
-    """The server's state; when the steps are used up, every request gets a whole answer."""
+    """The server's state; after all steps, every request gets a valid response."""
 
     steps: list[Step] = field(default_factory=list)
     requests: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
@@ -66,13 +66,13 @@ class Scripted:
     at_once: int = 0
     most_at_once: int = 0
     port: int = 0
-    #: Of this server among those of this process: a port may be another one's later.
+    #: This distinguishes the servers of this process: another server may get the port later.
     number: int = field(default_factory=itertools.count().__next__)
     pause: float = 0.0
     check: Callable[[dict[str, str], bytes], None] | None = None
     #: For each of the next connections, the bytes that it gets instead of a handshake; none reset it.
     breaks: list[bytes] = field(default_factory=list)
-    #: Set when the block ends: what is delayed then is not sent any more.
+    #: Set at the end of the block: delayed responses are not sent after that.
     over: threading.Event = field(default_factory=threading.Event)
     #: Refuses connections from now on.
     stop: Callable[[], None] = lambda: None
@@ -112,7 +112,7 @@ def _serve(state: Scripted, connection: socket.socket, tls: ssl.SSLContext | Non
     except OSError:
         return
     finally:
-        connection.close()  # before it is counted out: see ``outcome`` in test_damaged_answers
+        connection.close()  # before it is counted: see ``outcome`` in test_damaged_answers
         with state.lock:
             state.at_once -= 1
 

@@ -1,4 +1,4 @@
-"""A process that stops itself between the check and the send of requests under a lease, or is stopped by a test."""
+"""A process that stops itself between the check and the send of leased requests, or that a test stops."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dynamo_single.testing import intercept  # noqa: E402
 from tests.contract.stops import Stops  # noqa: E402
 
 STATE = Request("GetItem", {"Key": {"pk": {"S": "state"}, "sk": {"S": "state"}}, "ConsistentRead": True})
-#: The length of a lease in seconds, for a process that stops itself, and for one that is stopped.
+#: The length of a lease in seconds, for a process that stops itself, and for a stopped one.
 LONG, SHORT = 10, 1
 
 
@@ -69,7 +69,7 @@ async def stop_itself() -> None:
 
 
 async def be_stopped() -> None:
-    """Create items that contain the deadline of their lease until the input ends; name each that was created."""
+    """Create items with the deadline of their lease until the input ends; print each created one."""
     number = 0
     held = await lease(SHORT)
     while True:

@@ -1,4 +1,4 @@
-"""An HTTP 200 that is no answer of DynamoDB: an error of every operation, and an ambiguous one of writes."""
+"""An HTTP 200 without a DynamoDB response raises an error for every operation, ambiguous for writes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KEY = {"pk": {"S": "a"}, "sk": {"S": "b"}}
 UNITS = {"TableName": "single-table", "CapacityUnits": 1.0}
 TABLE = {"TableName": "single-table", "TableStatus": "ACTIVE"}
 
-#: Each operation with parameters, and an answer to it.
+#: Each operation with parameters and a response.
 ANSWERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "BatchExecuteStatement": (
         {"Statements": [{"Statement": "INSERT INTO \"single-table\" VALUE {'pk': ?, 'sk': ?}"}]},
@@ -76,10 +76,10 @@ READS = {
     "TransactGetItems",
 }
 
-#: What is no answer, whatever was asked for, and what the error says of it.
+#: Invalid responses to any operation, and the words of the error.
 FAULTS: dict[str, tuple[bytes, str | tuple[str, ...]]] = {
     "a cut status line": (b"HTTP/1.1 20", "did not respond"),
-    # botocore takes a cut head for a whole one, and the direct request path half an answer for none.
+    # botocore accepts truncated headers, and the direct request path rejects half a response.
     "a cut head": (b"HTTP/1.1 200 OK\r\nServer: Server\r\nConte", ("content type", "did not respond")),
     "a cut head before the checksum": (
         b"HTTP/1.1 200 OK\r\nContent-Type: application/x-amz-json-1.0\r\nContent-L",
@@ -108,20 +108,20 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
 
 
 def send(server: Server, operation: str, given: bytes, **options: Any) -> dict[str, Any]:
-    """What the seam makes of bytes that answer an operation."""
+    """Return the request path's result for the bytes of a response."""
     with answering(server, given, **options):
         return get_table().send(Request(operation, ANSWERS[operation][0]))
 
 
 def error_of(server: Server, operation: str, given: bytes, **options: Any) -> DynamoSingleError:
-    """The error that the seam makes of bytes that answer an operation."""
+    """Return the request path's error for the bytes of a response."""
     with pytest.raises(DynamoSingleError) as raised:
         send(server, operation, given, **options)
     return raised.value
 
 
 def test_every_operation_that_is_sent_is_known() -> None:
-    """No request of the app is of an operation whose answer is not described, and none is described for nothing."""
+    """The descriptions of responses match the operations that the app sends."""
     folder = Path(dynamo_single.__file__).parent
     sources = "\n".join(path.read_text() for path in folder.rglob("*.py") if path.name != "answers.py")
     sent = set(re.findall(r'Request\(\s*"(\w+)"', sources)) | set(
@@ -132,13 +132,13 @@ def test_every_operation_that_is_sent_is_known() -> None:
 
 @pytest.mark.parametrize("operation", ANSWERS)
 def test_a_whole_answer_is_taken(server: Server, operation: str) -> None:
-    """What DynamoDB answers is given as it is."""
+    """The request returns DynamoDB's response unchanged."""
     assert send(server, operation, answer(ANSWERS[operation][1])) == ANSWERS[operation][1]
 
 
 @pytest.mark.parametrize("operation", ANSWERS)
 def test_what_is_no_answer_is_an_error(server: Server, operation: str) -> None:
-    """Whatever came with HTTP status 200 is refused, and for a write the outcome is unknown."""
+    """Any other response with status 200 raises an error, and the outcome of a write is unknown."""
     for fault, (given, signs) in FAULTS.items():
         error = error_of(server, operation, given)
         assert type(error) is (EndpointUnreachable if operation in READS else OutcomeUnknown), (fault, error)
@@ -147,14 +147,14 @@ def test_what_is_no_answer_is_an_error(server: Server, operation: str) -> None:
 
 @pytest.mark.parametrize("operation", ANSWERS)
 def test_a_checksum_has_to_fit(server: Server, operation: str) -> None:
-    """A whole answer whose checksum is another one was damaged on the way."""
+    """A response with a wrong checksum was damaged on the way."""
     content = answer(ANSWERS[operation][1]).partition(b"\r\n\r\n")[2]
     assert "its checksum does not match" in str(error_of(server, operation, framed(content, checksum=1)))
 
 
 @pytest.mark.parametrize("operation", ANSWERS)
 def test_a_content_type_has_to_fit(server: Server, operation: str) -> None:
-    """A whole answer under another content type is another server's."""
+    """A response with another content type is from another server."""
     content = answer(ANSWERS[operation][1]).partition(b"\r\n\r\n")[2]
     for kind in (None, "text/html", "application/json", "application/x-amz-cbor-1.1"):
         assert f"its content type is {kind!r}" in str(error_of(server, operation, framed(content, kind=kind)))
@@ -162,7 +162,7 @@ def test_a_content_type_has_to_fit(server: Server, operation: str) -> None:
 
 @pytest.mark.parametrize("operation", ANSWERS)
 def test_no_member_may_be_missing(server: Server, operation: str) -> None:
-    """An answer without one of what the operation always says is none."""
+    """A response must have every required member."""
     whole = ANSWERS[operation][1]
     for member in whole:
         content = {name: value for name, value in whole.items() if name != member}
@@ -171,7 +171,7 @@ def test_no_member_may_be_missing(server: Server, operation: str) -> None:
 
 @pytest.mark.parametrize("operation", ANSWERS)
 def test_a_member_has_its_type(server: Server, operation: str) -> None:
-    """A member of another type is no answer: nothing is read from it, and no riddle of a parser is raised."""
+    """A member with a wrong type raises this app's error instead of a parser's."""
     for member in ANSWERS[operation][1]:
         for wrong in (None, "a text", 7, [7], {"a": 7}):
             if wrong == 7 and member in {"Count", "ScannedCount"}:
@@ -189,26 +189,26 @@ def test_the_number_of_items_is_their_count(server: Server) -> None:
 
 
 def test_a_transaction_answers_each_read(server: Server) -> None:
-    """An answer with fewer responses than reads is not whole."""
+    """A response with fewer results than reads is incomplete."""
     content = {**ANSWERS["TransactGetItems"][1], "Responses": []}
     assert "a response to each action" in str(error_of(server, "TransactGetItems", answer(content)))
 
 
 def test_a_batch_answers_for_its_table(server: Server) -> None:
-    """An answer that says nothing of the table whose items were asked for does not mean that there are none."""
+    """A response without the requested table does not mean that its items are missing."""
     content = {**ANSWERS["BatchGetItem"][1], "Responses": {}}
     assert "responses of each table" in str(error_of(server, "BatchGetItem", answer(content)))
 
 
 @pytest.mark.parametrize("operation", [name for name in ANSWERS if "ConsumedCapacity" in ANSWERS[name][1]])
 def test_an_endpoint_that_never_names_capacity_can_be_used(server: Server, operation: str) -> None:
-    """``CONSUMED_CAPACITY`` says that the endpoint does not say what requests consumed; all else has to fit."""
+    """``CONSUMED_CAPACITY`` makes only the consumed capacity optional."""
     content = {name: value for name, value in ANSWERS[operation][1].items() if name != "ConsumedCapacity"}
     assert send(server, operation, answer(content), CONSUMED_CAPACITY=False) == content
 
 
 def test_binary_values_arrive_as_bytes(server: Server) -> None:
-    """Wherever they stand in an item, however deep."""
+    """This applies to any depth of an item."""
     item = {
         **KEY,
         "B": {"S": "B"},
@@ -230,7 +230,7 @@ def test_binary_values_arrive_as_bytes(server: Server) -> None:
 
 @pytest.mark.parametrize("value", [{"B": "?"}, {"B": 7}, {"BS": "AA=="}, {"BS": [7]}, {"B": "AA==", "S": "a"}, 7])
 def test_a_binary_value_that_is_none_is_no_answer(server: Server, value: Any) -> None:
-    """Nothing of an answer is taken of which one value cannot be decoded."""
+    """One undecodable value makes the whole response invalid."""
     item = {**KEY, "b": value, "c": {"B": "AA=="}}
     error = error_of(server, "Query", answer({**ANSWERS["Query"][1], "Items": [item]}))
     assert "Items in its response to Query contains a binary value that is not base64" in str(error)
@@ -265,7 +265,7 @@ def test_a_binary_value_that_is_none_is_no_answer(server: Server, value: Any) ->
 )
 @pytest.mark.parametrize("fault", ["a cut head", "an empty body", "an empty object", "a page of a proxy"])
 def test_no_read_takes_it_for_nothing_there(server: Server, step: Any, fault: str) -> None:
-    """Nothing that reads says that there is nothing."""
+    """Reads do not treat it as a missing item."""
     with answering(server, FAULTS[fault][0]), pytest.raises((EndpointUnreachable, GetError)):
         step()
 
@@ -289,7 +289,7 @@ def session() -> SessionBase:
 )
 @pytest.mark.parametrize("fault", ["a cut head", "an empty body", "an empty object", "a page of a proxy"])
 def test_no_write_takes_it_for_done(server: Server, step: Any, fault: str) -> None:
-    """Nothing that writes takes it for a write that happened, or for one that did not."""
+    """Writes treat it neither as success nor as failure."""
     with (
         answering(server, FAULTS[fault][0]),
         pytest.raises((OutcomeUnknown, PutError), match=r"may have been executed|Connection was closed before"),
@@ -298,7 +298,7 @@ def test_no_write_takes_it_for_done(server: Server, step: Any, fault: str) -> No
 
 
 def test_an_object_whose_creation_has_no_outcome_is_not_taken_for_stored(server: Server) -> None:
-    """It can be saved again, which finds what is there."""
+    """You can save it again, which detects the existing item."""
     company = Company(company_id="c1", name="Acme")
     with answering(server, FAULTS["an empty object"][0]), pytest.raises(OutcomeUnknown):
         company.save()
@@ -306,6 +306,6 @@ def test_an_object_whose_creation_has_no_outcome_is_not_taken_for_stored(server:
 
 
 def test_both_engines_answers_fit(table: Table) -> None:
-    """What the engine answers to a write and a read is taken whole."""
+    """The engine's responses to a write and a read are valid."""
     company = Company.objects.create(company_id="c1", name="Acme")
     assert Company.objects.get(pk="c1") == company

@@ -1,4 +1,4 @@
-"""Requests that an event loop waits for: how many are under way, and what becomes of them when the loop gives up."""
+"""Awaited requests: how many run in parallel, and their state after a cancellation."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from tests.contract.table.scripted import FOUND, ITEM, Scripted, Step, scripted
 
 GET = Request("GetItem", {"Key": ITEM})
 PUT = Request("PutItem", {"Item": ITEM})
-#: Seconds after which a test that hangs is given up.
+#: Seconds until a hanging test is stopped.
 LONG = 10
-#: Of requests that are bounded by something else.
+#: For requests with another limit.
 LATE = Deadline(monotonic() + 3600, "")
 
 
@@ -35,12 +35,12 @@ def reaching(server: Scripted, **options: Any) -> Any:
 
 
 async def together(count: int, request: Request = GET) -> list[Any]:
-    """The answers to so many requests at once."""
+    """Return the responses to a number of parallel requests."""
     return await asyncio.gather(*(get_table().ask(request) for _ in range(count)))
 
 
 def held(server: Scripted) -> tuple[threading.Event, threading.Event]:
-    """Let requests wait at the server: the events that one has come, and that it may be answered."""
+    """Let requests wait at the server; return events for their arrival and their release."""
     came, released = threading.Event(), threading.Event()
 
     def check(headers: dict[str, str], body: bytes) -> None:
@@ -52,7 +52,7 @@ def held(server: Scripted) -> tuple[threading.Event, threading.Event]:
 
 
 def wait_for(everyone: threading.Barrier) -> None:
-    """Wait until as many wait as are meant to."""
+    """Wait until the expected number of requests waits."""
     everyone.wait(LONG)
 
 
@@ -62,7 +62,7 @@ async def reached(event: threading.Event) -> None:
 
 
 def test_requests_are_under_way_together() -> None:
-    """The server answers none before all of them have come."""
+    """The server responds only after all of them have arrived."""
     everyone = threading.Barrier(50)
     with scripted() as server, reaching(server, MAX_POOL_CONNECTIONS=50):
         server.check = lambda headers, body: wait_for(everyone)
@@ -71,14 +71,14 @@ def test_requests_are_under_way_together() -> None:
 
 
 def test_a_pool_bounds_them() -> None:
-    """200 requests have no more than 20 connections, and each gets its own answer."""
+    """200 requests use at most 20 connections, and each gets its own response."""
     with scripted() as server, reaching(server, MAX_POOL_CONNECTIONS=20):
         assert asyncio.run(together(200)) == [FOUND] * 200
         assert server.connections == 20
 
 
 def test_a_full_pool_is_waited_for_and_no_longer() -> None:
-    """The error names the setting; the one that waits after it gets the place."""
+    """The error names the setting, and the next waiting request gets the connection."""
 
     async def ask() -> None:
         pool = LoopPool(Endpoint("127.0.0.1", 1, "http://127.0.0.1:1", None, connect_timeout=0.1, read_timeout=0.1), 1)
@@ -92,7 +92,7 @@ def test_a_full_pool_is_waited_for_and_no_longer() -> None:
 
 
 async def cancelled(request: Request, came: threading.Event) -> asyncio.CancelledError:
-    """What a request raises that is cancelled while the server has it."""
+    """Return the error of a request that is cancelled while the server processes it."""
     task = asyncio.ensure_future(get_table().ask(request))
     await reached(came)
     task.cancel()
@@ -102,7 +102,7 @@ async def cancelled(request: Request, came: threading.Event) -> asyncio.Cancelle
 
 
 def test_a_cancelled_request_closes_its_connection() -> None:
-    """Its answer would be taken for the next one's, which gets a connection and a place."""
+    """The next request must not get its response, and gets a new connection."""
     with scripted() as server, reaching(server, MAX_POOL_CONNECTIONS=1):
         came, released = held(server)
 
@@ -116,7 +116,7 @@ def test_a_cancelled_request_closes_its_connection() -> None:
 
 
 def test_a_cancelled_write_says_that_its_outcome_is_unknown(caplog: pytest.LogCaptureFixture) -> None:
-    """By a note of the error, in the log, and to those who listen."""
+    """The error has a note, and the log and the listeners report the outcome."""
     with scripted() as server, reaching(server), caplog.at_level(logging.WARNING, "dynamo_single.requests"):
         came, released = held(server)
         with capture_requests() as sent:
@@ -129,7 +129,7 @@ def test_a_cancelled_write_says_that_its_outcome_is_unknown(caplog: pytest.LogCa
 
 
 def test_a_cancelled_read_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    """It has changed nothing."""
+    """A read does not change anything."""
     with scripted() as server, reaching(server):
         came, released = held(server)
         error = asyncio.run(cancelled(GET, came))
@@ -139,7 +139,7 @@ def test_a_cancelled_read_says_nothing(caplog: pytest.LogCaptureFixture) -> None
 
 
 def test_one_that_is_cancelled_while_it_waits_for_a_connection_takes_none() -> None:
-    """The one after it comes to its turn."""
+    """The next request gets its turn."""
     with scripted() as server, reaching(server, MAX_POOL_CONNECTIONS=1):
 
         async def ask() -> list[Any]:
@@ -158,7 +158,7 @@ def test_one_that_is_cancelled_while_it_waits_for_a_connection_takes_none() -> N
 
 
 def test_one_that_is_cancelled_as_it_gets_its_turn_passes_it_on() -> None:
-    """A place that it has no more use for is not lost."""
+    """An unused connection is not lost."""
 
     async def ask() -> int:
         places = LoopPlaces()
@@ -173,7 +173,7 @@ def test_one_that_is_cancelled_as_it_gets_its_turn_passes_it_on() -> None:
 
 
 def until_left(server: Scripted) -> None:
-    """Wait until nobody is connected any more."""
+    """Wait until all connections are closed."""
     for _ in range(1000):
         if not server.at_once:
             return
@@ -182,28 +182,28 @@ def until_left(server: Scripted) -> None:
 
 
 def test_the_connections_of_a_loop_that_is_gone_are_closed() -> None:
-    """Without a warning that something was left open."""
+    """There is no warning about open connections."""
     with scripted() as server, reaching(server):
         asyncio.run(together(5))
-        gc.collect(1)  # what was made just now
+        gc.collect(1)  # this object was created just now
         until_left(server)
 
 
 def test_the_connections_of_a_loop_that_is_closed_are_closed_by_the_next_one() -> None:
-    """Even if somebody holds on to the loop."""
+    """This applies even if the loop object is still referenced."""
     with scripted() as server, reaching(server):
         loop = asyncio.new_event_loop()
         assert loop.run_until_complete(together(3)) == [FOUND] * 3
         loop.close()
         assert server.at_once == 3
         asyncio.run(together(1))
-        gc.collect(1)  # what was made just now
+        gc.collect(1)  # this object was created just now
         until_left(server)
         assert loop.is_closed()
 
 
 def test_a_loop_that_is_closed_in_the_middle_of_a_request_leaves_nothing() -> None:
-    """What it was asked for is dropped with it."""
+    """Its requests are dropped with it."""
     with scripted() as server, reaching(server):
         came, released = held(server)
         loop = asyncio.new_event_loop()
@@ -218,7 +218,7 @@ def test_a_loop_that_is_closed_in_the_middle_of_a_request_leaves_nothing() -> No
 
 
 def test_each_loop_has_connections_of_its_own() -> None:
-    """Two threads with a loop each do not read each other's answers."""
+    """Two threads with a loop each never read each other's responses."""
     both = threading.Barrier(2)
     found: list[Any] = []
 
@@ -237,7 +237,7 @@ def test_each_loop_has_connections_of_its_own() -> None:
 
 
 def test_interceptors_may_send_and_wait() -> None:
-    """They are asked in a thread; what they send is sent before the request that they were asked about."""
+    """They run in a thread, and their own requests are sent before the intercepted one."""
     with scripted() as server, reaching(server):
 
         def send_another(operation: str, params: Any) -> None:
@@ -251,7 +251,7 @@ def test_interceptors_may_send_and_wait() -> None:
 
 
 def test_a_fault_on_the_way_is_sent_again_in_the_loop() -> None:
-    """While it waits, other requests get their answers."""
+    """Other requests get their responses during the pause."""
     with scripted(Step(end="reset")) as server, reaching(server, MAX_POOL_CONNECTIONS=1):
         assert asyncio.run(together(3)) == [FOUND] * 3
         assert len(server.requests) == 4

@@ -1,4 +1,4 @@
-"""Many items by their keys: batches of a hundred in threads, in the order asked, each key once."""
+"""Many items by key: batches of a hundred in threads, in order, each key once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dynamo_single.table import flow as parallel
 from dynamo_single.testing import assert_requests, capture_requests, intercept, refusal, setup_table
 from tests.catalog.models import Sample
 
-#: Eight batches at once, and one that has to wait.
+#: Eight parallel batches, and one that has to wait.
 MANY = 850
 PKS = [f"s{number:04d}" for number in range(MANY)]
 
@@ -33,7 +33,7 @@ def stored(engine: Table) -> Iterator[None]:
 
 
 def keys_of(params: Mapping[str, Any]) -> list[str]:
-    """The partition keys that a BatchGetItem asks for."""
+    """Return the partition keys of a BatchGetItem."""
     ((_, asked),) = params["RequestItems"].items()
     return [key["pk"]["S"] for key in asked["Keys"]]
 
@@ -45,7 +45,7 @@ def wanted(*pks: str) -> Any:
 
 @pytest.mark.usefixtures("stored")
 def test_many_items_come_in_the_order_asked() -> None:
-    """Nine batches give what one list asked for, in its order; keys asked for twice are sent once."""
+    """Nine batches return a list in its order, and duplicate keys are sent once."""
     asked = [*PKS[::-1], *PKS[:200]]
     with capture_requests() as sent:
         found = list(Sample.objects.filter(pk__in=asked))
@@ -57,7 +57,7 @@ def test_many_items_come_in_the_order_asked() -> None:
 
 @pytest.mark.usefixtures("stored")
 def test_in_bulk_is_one_batch_for_each_hundred() -> None:
-    """``in_bulk`` leaves missing items out and asks for each once."""
+    """``in_bulk`` omits missing items, and reads each key once."""
     with assert_requests(["BatchGetItem"] * 3):
         found = Sample.objects.in_bulk([*PKS[:249], "missing", *PKS[:100]])
     assert list(found) == PKS[:249]
@@ -97,14 +97,14 @@ def test_no_more_than_eight_are_ahead_of_what_was_taken() -> None:
 @pytest.mark.parametrize(("stop", "requests"), [(1, 1), (100, 1), (101, 2), (250, 3)])
 @pytest.mark.usefixtures("stored")
 def test_a_slice_sends_no_more_batches_than_it_takes(stop: int, requests: int) -> None:
-    """What a slice does not need is not read ahead."""
+    """Batches after the end of a slice are not read."""
     with assert_requests(["BatchGetItem"] * requests):
         assert len(wanted()[:stop]) == stop
 
 
 @pytest.mark.usefixtures("stored")
 def test_a_slice_goes_on_where_items_are_missing() -> None:
-    """Missing items do not count: further batches are sent until the slice is full."""
+    """Missing items do not count: more batches are sent until the slice is full."""
     missing = [f"x{number}" for number in range(150)]
     with assert_requests(["BatchGetItem"] * 2):
         assert [each.pk for each in wanted(*missing, *PKS[:40])[:10]] == PKS[:10]
@@ -148,7 +148,7 @@ def test_there_are_no_more_requests_at_once_than_connections(monkeypatch: pytest
 
 @pytest.mark.usefixtures("stored")
 def test_an_error_is_raised_and_the_other_batches_end() -> None:
-    """The error of one batch comes out when no request is under way any more."""
+    """The error of one batch is raised after all requests have ended."""
     under_way: list[str] = []
 
     def fail(operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def test_an_error_is_raised_and_the_other_batches_end() -> None:
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The longest pause that each repetition might have made; none is made."""
+    """Return the longest possible pause before each retry, without waiting."""
     found: list[float] = []
 
     def uniform(low: float, high: float) -> float:
@@ -200,7 +200,7 @@ def test_unprocessed_keys_are_asked_for_again(pauses: list[float]) -> None:
 
 @pytest.mark.usefixtures("stored")
 def test_what_was_processed_is_kept(pauses: list[float]) -> None:
-    """A batch of which DynamoDB gives a half at a time comes whole, and in the order asked."""
+    """A batch that DynamoDB returns in halves is complete and in order."""
     table = get_table()
 
     def leave_half(operation: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -217,7 +217,7 @@ def test_what_was_processed_is_kept(pauses: list[float]) -> None:
 
 @pytest.mark.usefixtures("stored")
 def test_keys_that_are_never_processed_are_an_error(pauses: list[float]) -> None:
-    """After eight requests reading is given up, by name; pauses have a longest."""
+    """After eight requests, the read raises an error; pauses have a maximum."""
 
     def leave_all(operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
         return {"Responses": {}, "UnprocessedKeys": dict(params["RequestItems"])}
@@ -233,7 +233,7 @@ def test_keys_that_are_never_processed_are_an_error(pauses: list[float]) -> None
 
 @pytest.mark.usefixtures("stored")
 def test_an_alternative_of_many_keys_is_not_read_ahead_of_a_slice() -> None:
-    """Where ``|`` joins keys with something else, a slice takes no more batches than it needs."""
+    """If ``|`` combines keys with another query, a slice reads only the batches that it needs."""
     either = Sample.objects.filter(Q(pk__in=PKS) | Q(sample_id__startswith="x"))
     with capture_requests() as sent:
         assert len(either[:150]) == 150

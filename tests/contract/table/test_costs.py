@@ -1,4 +1,4 @@
-"""What requests cost, added up over a block."""
+"""The cost of requests is summed over a block."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def orders(table: Table) -> None:
 
 @pytest.mark.usefixtures("orders")
 def test_a_filter_is_read_and_not_returned() -> None:
-    """Items that a filter leaves out are counted as read, and paid for."""
+    """Items that a filter discards count as read, and are charged."""
     with measure_requests() as costs:
         found = list(Order.objects.filter(customer="c", status="paid"))
     assert (len(found), costs.operations, costs.requests) == (2, {"Query": 1}, 1)
@@ -35,7 +35,7 @@ def test_a_filter_is_read_and_not_returned() -> None:
 
 @pytest.mark.usefixtures("orders")
 def test_every_way_to_read_is_counted() -> None:
-    """Single items, batches, counts and scans tell what they read; a missing item is none."""
+    """Items, batches, counts and scans report items read; a missing item does not count."""
     with measure_requests() as costs:
         Order.objects.get(pk="c~~0")
         assert Order.objects.filter(pk="c~~9").first() is None
@@ -62,7 +62,7 @@ def test_writes_cost_write_units(table: Table) -> None:
 
 
 def test_failures_are_counted(table: Table) -> None:
-    """A request that was refused counts, with no units, since DynamoDB says none."""
+    """A failed request counts without units, which DynamoDB does not report."""
     company = Company.objects.create(company_id="c", name="Acme")
     with measure_requests() as costs:
         with pytest.raises(AlreadyExists):
@@ -75,7 +75,7 @@ def test_failures_are_counted(table: Table) -> None:
 
 @pytest.mark.usefixtures("orders")
 def test_blocks_are_nested() -> None:
-    """Each block counts what was sent while it was open, and captures see the same requests."""
+    """Each block counts the requests sent within it, and captures contain the same ones."""
     with measure_requests() as outer:
         Order.objects.get(pk="c~~0")
         with measure_requests() as inner, capture_requests() as sent:
@@ -99,7 +99,7 @@ def test_other_threads_are_not_counted() -> None:
 
 
 def test_nothing_is_kept_of_the_requests() -> None:
-    """A total is numbers only, whatever was added."""
+    """A total contains only numbers, whatever it counts."""
     costs = Costs()
     for _ in range(1000):
         costs.add(Cost("Query", items_read=2, items_returned=1, read_units=0.5, seconds=0.25))
@@ -136,12 +136,12 @@ ANSWERS: list[tuple[SentRequest, str]] = [
 
 @pytest.mark.parametrize(("sent", "text"), ANSWERS)
 def test_a_request_is_told_in_words(sent: SentRequest, text: str) -> None:
-    """One line: what was read and returned, the units, the time, and how it failed."""
+    """The line contains the items read and returned, the units, the time and the error."""
     assert str(Cost.of(sent)) == text
 
 
 def test_injected_answers_are_counted(table: Table) -> None:
-    """An answer that a test injects may lack what DynamoDB always says."""
+    """A response that a test injects may lack members that DynamoDB always returns."""
 
     def answer(operation: str, params: Any) -> dict[str, Any]:
         return {}

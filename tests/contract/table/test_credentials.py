@@ -1,4 +1,4 @@
-"""Without credentials nothing is sent, and the error says how to give some; both request paths alike."""
+"""Without credentials, no request is sent, and the error explains how to provide them, on both request paths."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ sso_role_name = reader
 credential_process = false
 """
 AWS: dict[str, Any] = {"TABLE_NAME": "orders", "REGION": "eu-west-1"}
-#: A client is kept by its settings: no other test has these seconds.
+#: Clients are cached by their settings, and no other test uses these timeouts.
 LIMITS = count(1000)
 ELSEWHERE = {**AWS, "ENDPOINT_URL": "http://dynamodb.invalid:8000"}
 HERE = {**AWS, "ENDPOINT_URL": "http://127.0.0.1:1"}
@@ -36,7 +36,7 @@ HERE = {**AWS, "ENDPOINT_URL": "http://127.0.0.1:1"}
 
 @pytest.fixture(autouse=True)
 def _no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A machine on which nobody has given any."""
+    """Remove all credentials of the machine."""
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     (tmp_path / "config").write_text(CONFIG)
@@ -46,7 +46,7 @@ def _no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def refused(transport: Transport, settings: dict[str, Any]) -> str:
-    """What the error of a request says."""
+    """Return the message of a request's error."""
     declared = {**settings, "TRANSPORT": transport.name, "CONNECT_TIMEOUT": next(LIMITS), "MAX_ATTEMPTS": 1}
     with override_settings(DYNAMO_SINGLE={"default": declared}), pytest.raises(AccessDenied) as raised:
         transport.send(GET)
@@ -54,7 +54,7 @@ def refused(transport: Transport, settings: dict[str, Any]) -> str:
 
 
 def test_what_lacks_is_said_with_the_ways_to_give_it(transport: Transport) -> None:
-    """It is no refusal of AWS, which was not asked."""
+    """AWS did not reject the request, which was not sent."""
     assert refused(transport, AWS) == (
         "There are no credentials for AWS eu-west-1, so GetItem on 'orders' was not sent. Give the machine a role, or "
         "set the environment variable AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. To use a local "
@@ -76,7 +76,7 @@ def test_an_engine_of_ones_own_has_a_way_out_of_its_own(
     way_out: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One in another container is asked with credentials, and one on this machine only if the environment has some."""
+    """An engine in another container needs credentials, and a local one only if the environment has some."""
     monkeypatch.setenv("AWS_PROFILE", "missing")
     assert way_out in refused(transport, settings)
 
@@ -97,7 +97,7 @@ def test_credentials_that_cannot_be_had_are_named(
     cause: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What botocore says of them stands at the end."""
+    """The message ends with botocore's own text."""
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     message = refused(transport, AWS)

@@ -1,4 +1,4 @@
-"""Whatever bytes answer a request, it gives what DynamoDB sent or raises an error of ours."""
+"""Whatever bytes the server returns, a request returns DynamoDB's response or raises this app's error."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def server(request: pytest.FixtureRequest) -> Iterator[Scripted]:
 
 
 def outcome(server: Scripted, request: Request, given: bytes) -> dict[str, Any] | DynamoSingleError:
-    """What a request gives, or the error of ours, where these bytes answer it and end the connection."""
-    while server.at_once:  # a connection that the server is about to close would be used again
+    """Return the result of a request, or this app's error, if these bytes end the connection."""
+    while server.at_once:  # the next request would use a connection that the server is about to close
         time.sleep(0.001)
     server.steps[:] = [Step(given, end="close")]
     try:
@@ -54,7 +54,7 @@ def outcome(server: Scripted, request: Request, given: bytes) -> dict[str, Any] 
 
 
 def chunked(body: bytes, *, end: bytes = b"0\r\n\r\n") -> bytes:
-    """An answer in chunks."""
+    """Return a chunked response."""
     head = b"HTTP/1.1 200 OK\r\ncontent-type: application/x-amz-json-1.0\r\ntransfer-encoding: chunked\r\n\r\n"
     return head + b"%x\r\n%s\r\n" % (len(body), body) + end
 
@@ -91,7 +91,7 @@ DAMAGED = {
 
 @pytest.mark.parametrize("given_", DAMAGED.values(), ids=DAMAGED)
 def test_damaged_answer_is_no_answer(server: Scripted, given_: bytes) -> None:
-    """A read found nothing out, and a write may have been carried out."""
+    """A read has no result, and the outcome of a write is unknown."""
     assert type(outcome(server, GET, given_)) is EndpointUnreachable
     assert type(outcome(server, PUT, given_)) is OutcomeUnknown
 
@@ -112,14 +112,14 @@ NO_REASONS: dict[str, Any] = {
 
 @pytest.mark.parametrize("more", NO_REASONS.values(), ids=NO_REASONS)
 def test_odd_cancellation_reasons_are_not_given(server: Scripted, more: Any) -> None:
-    """The transaction was cancelled all the same: no reason is taken for another action's."""
+    """The transaction was cancelled anyway, but the reasons cannot be assigned to actions."""
     error = outcome(server, TRANSACTION, refusal("TransactionCanceledException", **more))
     assert isinstance(error, TransactionCancelled)
     assert error.reasons == ()
 
 
 def test_null_codes_are_actions_that_passed(server: Scripted) -> None:
-    """As DynamoDB's own word for it, ``None``."""
+    """DynamoDB's own code for them is ``None``."""
     reasons = [{"Code": None, "Message": None}, {"Code": "ConditionalCheckFailed", "Message": None, "Item": ITEM}]
     error = outcome(server, TRANSACTION, refusal("TransactionCanceledException", CancellationReasons=reasons))
     assert isinstance(error, TransactionCancelled)
@@ -127,14 +127,14 @@ def test_null_codes_are_actions_that_passed(server: Scripted) -> None:
 
 
 def test_conflict_is_one_whatever_the_number_of_reasons(server: Scripted) -> None:
-    """All of them say the same."""
+    """All reasons are the same."""
     reasons = [{"Code": "TransactionConflict"}]
     error = outcome(server, TRANSACTION, refusal("TransactionCanceledException", CancellationReasons=reasons))
     assert type(error) is Conflict
 
 
 def test_failed_condition_without_readable_item_has_none(server: Scripted) -> None:
-    """It failed all the same."""
+    """The condition failed anyway."""
     error = outcome(server, PUT, refusal("ConditionalCheckFailedException", Item={"a": {"B": "-"}}))
     assert isinstance(error, ConditionFailed)
     assert error.item is None

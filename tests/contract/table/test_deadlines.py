@@ -1,4 +1,4 @@
-"""A request ends within its bound whatever the other side does, and says of a write what is known of it."""
+"""A request ends within its limit whatever the server does, and the error describes the outcome of a write."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def within(seconds: float) -> Iterator[None]:
     ids=["silent", "dripping", "dripping read", "silent transaction"],
 )
 def test_request_ends_at_its_total_timeout(transport: Transport, request_: Request, step: Step) -> None:
-    """Also one whose answer drips, so that no wait for a piece of it is long."""
+    """This includes a response in small pieces that arrive quickly enough."""
     with scripted(Step(reply()), step, step, step) as server:
-        outcome(server, transport, GET)  # imports what a client is made with
-        # On a busy machine it takes a while until the request is sent.
+        outcome(server, transport, GET)  # imports the modules of a client
+        # On a busy machine, the request is sent late.
         with within(2):
             error = outcome(server, transport, request_, READ_TIMEOUT=5, TOTAL_TIMEOUT=2)
     assert type(error) is (EndpointUnreachable if request_ is GET else OutcomeUnknown)
@@ -62,7 +62,7 @@ def test_attempts_share_the_total_timeout(transport: Transport) -> None:
 
 
 def test_no_attempt_begins_after_the_total_timeout(transport: Transport) -> None:
-    """Nor by itself, after the error: the write would come as a surprise."""
+    """A later attempt in the background would be an unexpected write."""
     with scripted(Step(reply()), *[SILENT] * 9) as server:
         outcome(server, transport, GET)
         outcome(server, transport, PUT, READ_TIMEOUT=1.2, TOTAL_TIMEOUT=1, MAX_ATTEMPTS=9)
@@ -76,21 +76,21 @@ def test_no_attempt_begins_after_the_total_timeout(transport: Transport) -> None
     ids=["throttled", "proxy"],
 )
 def test_later_refusal_leaves_write_in_doubt(transport: Transport, last: bytes, of_read: type[Exception]) -> None:
-    """The first attempt may have been carried out: that the last one was not taken says nothing of it."""
+    """The first attempt may have been executed, whatever the last one returned."""
     for request, expected in ((GET, of_read), (PUT, OutcomeUnknown)):
         with scripted(Step(end="reset"), Step(last)) as server:
             assert type(outcome(server, transport, request, MAX_ATTEMPTS=2)) is expected
 
 
 def test_attempts_of_transaction_have_one_token(transport: Transport) -> None:
-    """By it DynamoDB carries the transaction out once."""
+    """The token makes DynamoDB execute the transaction only once."""
     with scripted(Step(end="reset"), Step(reply({"ConsumedCapacity": []}))) as server:
         assert outcome(server, transport, TRANSACTION) == {"ConsumedCapacity": []}
     assert [b'"ClientRequestToken":"one"' in body.replace(b" ", b"") for _, body in server.requests] == [True, True]
 
 
 def test_budget_ends_request_and_those_after_it(transport: Transport) -> None:
-    """The first is cut off, and the second is not sent."""
+    """The first request is aborted, and the second is not sent."""
     with scripted(Step(reply()), SILENT) as server:
         outcome(server, transport, GET)
         with within(1 + deadlines.USUAL), deadlines.budget(1, "THE_BOUND"):
@@ -103,7 +103,7 @@ def test_budget_ends_request_and_those_after_it(transport: Transport) -> None:
 
 
 def test_quick_requests_cost_no_budget(transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many as a view likes: together these take longer than the budget, by a clock that only they move."""
+    """Any number of such requests is allowed, although their total time exceeds the limit, by a simulated clock."""
     with scripted() as server, reaching(server, transport), deadlines.budget(8, "THE_BOUND"):
         begun = time.monotonic()
         for module in (deadlines, request_paths, connections):
@@ -113,7 +113,7 @@ def test_quick_requests_cost_no_budget(transport: Transport, monkeypatch: pytest
 
 
 def test_threads_share_a_budget() -> None:
-    """Of what one of them waited for, the others have the less."""
+    """The waiting time of one thread reduces the limit of the others."""
     with scripted(SILENT) as server, reaching(server, Transport("direct")), deadlines.budget(1, "THE_BOUND"):
         with ThreadPoolExecutor(1) as threads, pytest.raises(EndpointUnreachable, match="did not respond"):
             threads.submit(copy_context().run, get_table().send, GET).result()
@@ -130,7 +130,7 @@ def test_inner_budget_is_the_outer_one() -> None:
 
 
 def test_task_that_outlives_its_budget_has_none() -> None:
-    """As one that an asynchronous view has started, and does not wait for."""
+    """For example, an asynchronous view has started it without waiting."""
 
     async def view() -> str:
         over = asyncio.Event()

@@ -1,4 +1,4 @@
-"""A write that may have been executed is reported as such, however its later attempts end."""
+"""A write with an unknown outcome is reported as such, whatever its later attempts return."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ __all__ = ["authority", "hardly_any_pause", "transport"]
 
 Authority = tuple[Path, ssl.SSLContext]
 
-#: First attempts after which a write may have been executed.
+#: First attempts that may have executed a write.
 LOST = {
     "reset": Step(end="reset"),
     "internal": Step(reply({"__type": "x#InternalServerError"}, 500, connection="close"), end="close"),
     "proxy": Step(reply(b"", 503, connection="close"), end="close"),
     "damaged": Step(reply(x_amz_crc32="1", connection="close"), end="close"),
 }
-#: Refusals of the last attempt that say nothing of the first.
+#: Errors of the last attempt that do not apply to the first one.
 REFUSALS = (
     "AccessDeniedException",
     "ExpiredTokenException",
@@ -75,7 +75,7 @@ def assert_reported(request: Request, error: object) -> None:
 
 @lost
 def test_refusal_leaves_write_in_doubt(transport: Transport, first: Step) -> None:
-    """Whatever DynamoDB refuses, since it does not refuse the first attempt."""
+    """DynamoDB's error does not apply to the first attempt."""
     with scripted() as server:
         for code in REFUSALS:
             for request in (GET, PUT):
@@ -89,7 +89,7 @@ def test_refusal_leaves_write_in_doubt(transport: Transport, first: Step) -> Non
 @lost
 @pytest.mark.parametrize("request_", [GET, PUT], ids=["read", "write"])
 def test_refused_connection_leaves_write_in_doubt(transport: Transport, first: Step, request_: Request) -> None:
-    """The last attempt was not sent, and the first one was."""
+    """The last attempt was not sent, but the first one was."""
     with scripted(first) as server:
         after_first_request(server, server.stop)
         assert_reported(request_, outcome(server, transport, request_, MAX_ATTEMPTS=2))
@@ -97,7 +97,7 @@ def test_refused_connection_leaves_write_in_doubt(transport: Transport, first: S
 
 @pytest.mark.parametrize("given", [b"", b"no TLS\r\n"], ids=["reset", "not TLS"])
 def test_failed_handshake_leaves_write_in_doubt(transport: Transport, authority: Authority, given: bytes) -> None:
-    """Also one that ends with a reset."""
+    """This includes a handshake that ends with a reset."""
     for first in LOST.values():
         with encrypted(authority, first) as server:
             after_first_request(server, lambda: server.breaks.append(given))
@@ -108,14 +108,14 @@ def test_failed_handshake_leaves_write_in_doubt(transport: Transport, authority:
 
 @pytest.mark.parametrize("given", [b"", b"no TLS\r\n"], ids=["reset", "not TLS"])
 def test_failed_handshake_is_retried(transport: Transport, authority: Authority, given: bytes) -> None:
-    """As botocore does it."""
+    """botocore does the same."""
     with encrypted(authority) as server:
         server.breaks.append(given)
         assert outcome(server, transport, GET, ENDPOINT_URL=f"https://127.0.0.1:{server.port}") == FOUND
 
 
 def test_handshake_that_always_fails_sends_nothing(transport: Transport, authority: Authority) -> None:
-    """The error of the write says so."""
+    """The write's error says this."""
     with encrypted(authority) as server:
         server.breaks += [b"no TLS\r\n"] * 2
         error = outcome(server, transport, PUT, ENDPOINT_URL=f"https://127.0.0.1:{server.port}", MAX_ATTEMPTS=2)
@@ -157,7 +157,7 @@ def test_missing_credentials_leave_write_in_doubt(transport: Transport, tmp_path
 
 @lost
 def test_failed_condition_ends_doubt(transport: Transport, first: Step) -> None:
-    """The caller compares the stored item with the one that it wrote."""
+    """The caller compares the stored item with its own."""
     with scripted(first, Step(refusal("ConditionalCheckFailedException", Item=ITEM))) as server:
         error = outcome(server, transport, PUT)
     assert isinstance(error, ConditionFailed)

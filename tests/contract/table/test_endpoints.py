@@ -1,4 +1,4 @@
-"""A request is addressed as botocore addresses it, wherever the address is from; what cannot be sent is our error."""
+"""A request has botocore's address for any source of the endpoint, and an invalid one raises this app's error."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ __all__ = ["transport"]
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "not/a+secret"}
 KEY = {"pk": {"S": "a"}, "sk": {"S": "b"}}
 GET = Request("GetItem", {"Key": KEY})
-#: A client is kept by its settings: no other test has these seconds.
+#: Clients are cached by their settings, and no other test uses these timeouts.
 LIMITS = count(2000)
 
 
 class Anywhere:
-    """A server that whatever is connected to in the block ends at; it keeps what came, and the host that was meant."""
+    """A server that receives every connection in the block; it records the data and the intended host."""
 
     def __init__(self) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
@@ -65,7 +65,7 @@ class Anywhere:
                 connection.sendall(reply(connection="close"))
 
     def addresses(self, host: str, port: int, *_: object, **__: object) -> list[Any]:
-        """In the place of ``socket.getaddrinfo``: every name leads here."""
+        """Replace ``socket.getaddrinfo``: every name leads to this server."""
         self.hosts.append((host, port))
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", self.port))]
 
@@ -105,7 +105,7 @@ def elsewhere(**options: Any) -> Any:
 
 
 def sent_by_botocore(server: Anywhere, url: str) -> tuple[Received, tuple[str, int]]:
-    """What botocore itself sends to an address, and whom it connects to."""
+    """Return botocore's request to an endpoint, and the host that it connects to."""
     config = Config(retries={"total_max_attempts": 1})
     client: Any = new_client(Session(), region_name="us-east-1", endpoint_url=url, config=config)
     client.get_item(TableName="single-table", Key={"pk": {"S": "a"}})
@@ -113,14 +113,14 @@ def sent_by_botocore(server: Anywhere, url: str) -> tuple[Received, tuple[str, i
 
 
 def sent_by_us(server: Anywhere, transport: str, **variables: str) -> tuple[Received, tuple[str, int]]:
-    """What a request path of the app sends in an environment, and whom it connects to."""
+    """Return the request of one of the app's paths in an environment, and the host that it connects to."""
     with environment(**variables), elsewhere(TRANSPORT=transport):
         get_table().send(GET)
     return server.came[-1], server.hosts[-1]
 
 
 def address(received: Received) -> tuple[str, str, list[str]]:
-    """Where a request says that it goes."""
+    """Return the address in a request."""
     return received.method, received.target, [value for name, value in received.headers if name == "host"]
 
 
@@ -157,7 +157,7 @@ in_front = pytest.mark.skipif(IS_STRICT, reason="the engine has a strict server 
 @pytest.mark.parametrize("path", ["/", "/engine", "/engine/", "/a%20b/c~d"])
 @pytest.mark.parametrize("source", ["setting", "variable"])
 def test_path_of_endpoint_is_kept_and_signed(transport: Transport, table: Table, path: str, source: str) -> None:
-    """By a server that takes what AWS takes, and ``Host`` as host and port alone."""
+    """The server has AWS's rules, and ``Host`` contains only the host and the port."""
     with in_front_of(table, path=path, secrets={"AKIDEXAMPLE": "not/a+secret"}) as server:
         url = f"{server.url}{path}"
         options = {"ENDPOINT_URL": url} if source == "setting" else {}
@@ -169,7 +169,7 @@ def test_path_of_endpoint_is_kept_and_signed(transport: Transport, table: Table,
 
 
 def test_user_of_endpoint_is_in_no_message(transport: Transport, caplog: pytest.LogCaptureFixture) -> None:
-    """Nor in a log: where nobody listens, the error names the address without it."""
+    """Logs do not contain it either: if no server listens, the error omits it."""
     caplog.set_level(logging.INFO)
     variables = {"AWS_ENDPOINT_URL": "http://someone:hidden-word@127.0.0.1:1/x"}
     with environment(**variables), elsewhere(TRANSPORT=transport.name), pytest.raises(DynamoSingleError) as raised:
@@ -183,7 +183,7 @@ def test_user_of_endpoint_is_in_no_message(transport: Transport, caplog: pytest.
     "url", ["db.example:8000", "ftp://db.example", "http://db.example:99999", "http://db_x.example", "http://db.\u00e4"]
 )
 def test_endpoint_of_no_http_server_is_configuration_error(transport: Transport, url: str) -> None:
-    """It names the variables, and not the address, which may hold a secret."""
+    """The message names the variables instead of the address, which may contain a secret."""
     with environment(AWS_ENDPOINT_URL=url), elsewhere(TRANSPORT=transport.name):
         with pytest.raises(ConfigurationError, match="AWS_ENDPOINT_URL") as raised:
             transport.send(GET)
@@ -221,7 +221,7 @@ def test_unreadable_certificates_are_configuration_error(
 def test_credentials_that_no_header_holds_are_refused(
     transport: Transport, table: Table, name: str, what: str, end: str
 ) -> None:
-    """The error says which, and where they are from, and not what they are; nothing is sent."""
+    """The error names the value and its source without its content, and no request is sent."""
     with environment(**{name: f"hidden-word{end}"}), in_front_of(table) as server:
         options = {"ENDPOINT_URL": server.url, "TRANSPORT": transport.name}
         with elsewhere(**options), pytest.raises(InvalidCredentials) as raised:
@@ -234,7 +234,7 @@ def test_credentials_that_no_header_holds_are_refused(
 
 @in_front
 def test_place_where_code_runs_forges_no_header(transport: Transport, table: Table) -> None:
-    """botocore tells ``AWS_EXECUTION_ENV`` to AWS, in a header."""
+    """botocore sends ``AWS_EXECUTION_ENV`` to AWS in a header."""
     variables = {"AWS_EXECUTION_ENV": "lambda\r\nX-Forged: 1"}
     with (
         environment(**variables),

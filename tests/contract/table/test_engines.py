@@ -24,7 +24,7 @@ WAIT_SECONDS = 20
 
 
 def test_the_engine_of_the_project_comes_first() -> None:
-    """What npm installed under the root is taken before anything else."""
+    """The engine that npm installed under the root comes before any other."""
     engine = find_engine(ROOT)
     assert engine.name == "Dynoxide"
     assert engine.program[0].startswith(str(ROOT))
@@ -40,7 +40,7 @@ def test_an_engine_on_path_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_dynamodb_local_is_the_last_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With Java and Amazon's package, and nothing else, that is run, and said to listen on every address."""
+    """If only Java and Amazon's package exist, they run, with a warning that they listen on every address."""
     java = tmp_path / "java"
     java.write_text("#!/bin/sh\n")
     java.chmod(0o755)
@@ -66,7 +66,7 @@ def test_dynamodb_local_is_the_last_choice(tmp_path: Path, monkeypatch: pytest.M
 def test_without_any_engine_the_error_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock: str | None
 ) -> None:
-    """The error lists where it looked and names the README's command, whatever the project has locked."""
+    """The error lists the searched places and names the README's command."""
     monkeypatch.setenv("PATH", str(tmp_path))
     if lock is not None:
         (tmp_path / "package-lock.json").write_text(lock)
@@ -91,14 +91,14 @@ def jar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("chosen", ["unpacked", "unpacked/DynamoDBLocal.jar", "{}/unpacked"])
 def test_path_chooses_dynamodb_local(jar: Path, chosen: str) -> None:
-    """The folder into which it was unpacked, or the file; relative to the project's root or not."""
+    """The path is the unpacked folder or the file, absolute or relative to the project's root."""
     root = jar.parents[1]
     engine = find_engine(root, chosen.format(root))
     assert (engine.name, engine.program[-1]) == ("DynamoDB Local", str(jar))
 
 
 def test_name_chooses_engine(jar: Path) -> None:
-    """The engine with this name is used even if a better one is there."""
+    """The named engine is used even if a better one exists."""
     root = jar.parents[1]
     program = jar.parents[1] / "bin" / "dynoxide"
     program.write_text("#!/bin/sh\n")
@@ -152,14 +152,14 @@ def test_wrong_setting_is_rejected() -> None:
 
 
 def test_the_named_version_is_the_tested_one() -> None:
-    """The version that the error and the README name is the one that this repository installs."""
+    """The error and the README name the version that this repository installs."""
     installed = json.loads((ROOT / "package.json").read_text())["optionalDependencies"]
     assert installed == {engines.PACKAGE: engines.PACKAGE_VERSION}
     assert f"npm install {engines.PACKAGE}@{engines.PACKAGE_VERSION}" in (ROOT / "README.md").read_text()
 
 
 def test_an_engine_stops_with_its_block() -> None:
-    """Inside the block it answers on loopback; afterwards its port is free."""
+    """Inside the block, the engine responds on loopback; after it, the port is free."""
     with LocalEngine(find_engine(ROOT)) as running:
         assert engines.answers(running.port)
         assert not is_free(running.port)
@@ -168,7 +168,7 @@ def test_an_engine_stops_with_its_block() -> None:
 
 
 def test_data_on_disk_outlives_the_engine(tmp_path: Path) -> None:
-    """With a path the data is kept there, in a folder that is made if need be."""
+    """With a path, data is stored in a folder that is created if necessary."""
     path = tmp_path / "var" / "data.sqlite"
     with LocalEngine(find_engine(ROOT), db_path=path):
         pass
@@ -176,7 +176,7 @@ def test_data_on_disk_outlives_the_engine(tmp_path: Path) -> None:
 
 
 def test_a_busy_port_is_a_clear_error() -> None:
-    """An older program on the port is not taken for our engine."""
+    """Another program on the port is not mistaken for the engine."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -195,7 +195,7 @@ def test_a_busy_port_is_a_clear_error() -> None:
 def test_an_engine_that_does_not_come_up_is_told_with_its_own_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, told: str, seconds: float
 ) -> None:
-    """A child that ends or stays silent is an error, and is not left running."""
+    """A process that exits or does not respond raises an error, and is stopped."""
     program = tmp_path / "engine"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
@@ -214,7 +214,7 @@ def test_a_program_that_cannot_be_run_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sent_signal", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_dynamo_local_ends_with_its_engine(tmp_path: Path, sent_signal: signal.Signals) -> None:
-    """The command announces the engine, and takes it along when it is told to end."""
+    """The command announces the engine, and stops it when it is stopped itself."""
     port = free_port()
     command = ["manage.py", "dynamo_local", "--port", str(port), "--db-path", str(tmp_path / "data")]
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}

@@ -1,4 +1,4 @@
-"""Requests under a lease: dated by its deadline on both request paths, and never sent again with a later date."""
+"""Leased requests have the date of their deadline on both request paths, and are never resent with a later one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["hardly_any_pause", "transport"]
 # Strict servers in front of one another would take each other's Host for a wrong one.
 pytestmark = pytest.mark.skipif(IS_STRICT, reason="the engine has a strict server in front of it")
 
-#: Seconds by which the server's clock differs from that of the client, and that it accepts a signature after its date.
+#: The difference of the server's clock from the client's, and its tolerance for signatures, in seconds.
 SERVERS = pytest.mark.parametrize(("ahead", "tolerance"), [(0.0, 300.0), (1200.0, 900.0), (-1200.0, 300.0)])
 
 
@@ -59,7 +59,7 @@ def lose_first(server: Strict) -> None:
 def test_each_request_of_a_valid_lease_is_accepted(
     transport: Transport, server: Strict, table: Table, ahead: float, tolerance: float
 ) -> None:
-    """Whatever the client's clock says."""
+    """The client's clock does not matter."""
     server.ahead, server.tolerance = ahead, tolerance
     for request in requests(table):
         transport.send(under(server, 30, request=request, tolerance=tolerance))
@@ -70,7 +70,7 @@ def test_each_request_of_a_valid_lease_is_accepted(
 def test_each_request_of_an_ended_lease_expires(
     transport: Transport, server: Strict, table: Table, ahead: float, tolerance: float
 ) -> None:
-    """After a single attempt that was not executed."""
+    """The request fails after a single unexecuted attempt."""
     server.ahead, server.tolerance = ahead, tolerance
     number = 0
     for number, request in enumerate(requests(table), 1):
@@ -100,7 +100,7 @@ def test_renewal_extends_a_block(transport: Transport, server: Strict) -> None:
 
 
 def test_renewal_between_attempts_dates_the_next_one(transport: Transport, server: Strict) -> None:
-    """The date is read at each attempt."""
+    """Each attempt reads the date."""
     request = under(server, 30)
 
     def lose(received: Received) -> None:
@@ -189,7 +189,7 @@ def test_lost_read_with_expired_retry_begins_again(transport: Transport, server:
 
 
 def test_lost_transaction_with_expired_retry_is_in_doubt(transport: Transport, server: Strict, table: Table) -> None:
-    """Its token is not sent with a later date: that might execute it late."""
+    """Its token is not sent with a later date, because it might execute the transaction late."""
     item = {**KEY, "n": {"N": "1"}}
     params = {"TransactItems": [{"Put": {"TableName": table.name, "Item": item}}], "ClientRequestToken": "one"}
     request = Request("TransactWriteItems", params)
@@ -200,7 +200,7 @@ def test_lost_transaction_with_expired_retry_is_in_doubt(transport: Transport, s
 
 
 def test_wrong_key_is_not_a_wrong_date(transport: Transport, server: Strict) -> None:
-    """It stays ``AccessDenied``."""
+    """The error stays ``AccessDenied``."""
     server.secrets = {"local": "another"}
     with pytest.raises(AccessDenied, match="does not match"):
         transport.send(under(server, 30))
@@ -211,7 +211,7 @@ def test_wrong_key_is_not_a_wrong_date(transport: Transport, server: Strict) -> 
 )
 @pytest.mark.parametrize("tolerance", [300.0, None])
 def test_each_code_of_a_refused_date_expires(table: Table, code: str, tolerance: float | None) -> None:
-    """A request that is dated by the clock has a plain error."""
+    """A request with the clock's date raises a plain error."""
 
     def refuse(operation: str, params: Parameters) -> None:
         raise refusal(operation, code, "Signature expired: 20261123T000000Z")
@@ -245,7 +245,7 @@ def test_rejection_at_the_deadline_is_not_wrongful(transport: Transport, server:
 
 
 def test_wrongful_rejections_end_the_fence(transport: Transport, server: Strict) -> None:
-    """After the third the lease is closed, and the log says so once."""
+    """After the third rejection, the lease is closed, and the log reports it once."""
     server.tolerance = 100
     table = get_table()
     request = under(server, 30)
@@ -279,7 +279,7 @@ def test_intercepted_response_has_no_time(table: Table) -> None:
 
 
 def test_pages_keep_the_lease(table: Table) -> None:
-    """The second page is not requested once the lease is closed."""
+    """The second page is not requested after the lease is closed."""
     for number in range(2):
         table.send(Request("PutItem", {"Item": {"pk": {"S": "p"}, "sk": {"S": str(number)}}}))
     query = {"KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": {":p": {"S": "p"}}, "Limit": 1}
@@ -304,7 +304,7 @@ def test_batches_of_writes_have_the_lease(table: Table, send: Any) -> None:
 
 
 def test_unprocessed_keys_keep_the_lease(table: Table) -> None:
-    """The rest of a batch is not requested once the lease is closed."""
+    """The rest of a batch is not requested after the lease is closed."""
     lease = Lease(1, 0.0)
     keys = {table.name: {"Keys": [KEY]}}
 
@@ -342,7 +342,7 @@ def test_cancelled_write_keeps_lease_busy(table: Table) -> None:
 
 
 def test_no_request_passes_a_closed_and_idle_lease() -> None:
-    """Threads enter while another one closes."""
+    """Threads enter while another one closes the lease."""
     for _ in range(10):
         lease, entered = Lease(1, 0.0), []
 

@@ -1,4 +1,4 @@
-"""A string without a UTF-8 form never leaves the process, and no error repeats it: it may be a secret."""
+"""A string without a UTF-8 form never leaves the process, and errors do not repeat it: it may be a secret."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def pages(table: Table, caplog: pytest.LogCaptureFixture) -> Any:
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What was logged, with levels, without times."""
+    """Return the log's lines with levels and without times."""
     return [
         f"{record.levelname} {re.sub(r'[0-9.]+ ms', '… ms', record.getMessage())}"
         for record in caplog.records
@@ -46,7 +46,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def test_each_http_request_is_one_line(caplog: pytest.LogCaptureFixture) -> None:
-    """Method, path without query string, status, and what the requests cost; the record has them as values."""
+    """The line has method, path without query string, status and cost; the record has the values."""
     Client().get("/people/2/?name=secret")
     Client().post("/nothing/")
     Client().get("/nowhere/")
@@ -61,7 +61,7 @@ def test_each_http_request_is_one_line(caplog: pytest.LogCaptureFixture) -> None
 
 
 def test_a_view_that_fails_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """Its requests were sent, and the answer is Django's 500."""
+    """Its requests were sent, and the response is Django's 500."""
     Client(raise_request_exception=False).get("/failing/")
     assert lines(caplog) == [
         "INFO GET /failing/ (500): 1 request (1 GetItem), 1 item read, 1 returned, 0.5 read units, … ms"
@@ -69,7 +69,7 @@ def test_a_view_that_fails_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_the_same_getitem_twice_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    """What is read again without a write between is named with its key and its count."""
+    """The log names the key of an item that is read again without a write in between, and the count."""
     Client().get("/again/")
     assert lines(caplog)[1:] == [
         "WARNING GET /again/ (200): the same GetItem was sent more than once: Company (pk='COMPANY#c1', "
@@ -78,14 +78,14 @@ def test_the_same_getitem_twice_is_told(caplog: pytest.LogCaptureFixture) -> Non
 
 
 def test_reading_what_was_written_is_no_waste(caplog: pytest.LogCaptureFixture) -> None:
-    """A read after a write of the same item is not told."""
+    """A read after a write of the same item is not reported."""
     Client().get("/saved/")
     assert [line.split()[0] for line in lines(caplog)] == ["INFO"]
 
 
 @pytest.mark.parametrize(("limit", "told"), [(9, 0), (10, 1)])
 def test_many_single_reads_of_one_kind_are_told(caplog: pytest.LogCaptureFixture, limit: int, told: int) -> None:
-    """From ten different items of one type on, the way to one request is named."""
+    """Ten reads of different items of one type log a suggestion for one request."""
     Client().get(f"/people/{limit}/")
     assert lines(caplog)[1:] == told * [
         f"WARNING GET /people/{limit}/ (200): items were read one by one: Company 10 times: in_bulk(), "
@@ -108,7 +108,7 @@ def test_many_single_reads_of_one_kind_are_told(caplog: pytest.LogCaptureFixture
 def test_thresholds_make_the_line_a_warning(
     caplog: pytest.LogCaptureFixture, settings: dict[str, Any], level: str
 ) -> None:
-    """From the number of requests, units or milliseconds on that the settings say."""
+    """The limits of the settings apply to requests, units and milliseconds."""
     with override_settings(DYNAMO_SINGLE_COSTS=settings):
         Client().get("/people/2/")
     (line,) = lines(caplog)
@@ -124,7 +124,7 @@ def test_warnings_can_be_turned_off(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_keys_can_be_hidden(caplog: pytest.LogCaptureFixture) -> None:
-    """With ``SHOW_KEYS`` off only the type is named, and nothing of a key whose item is not there."""
+    """Without ``SHOW_KEYS``, only the type is named, and a missing item's key is not."""
     Client().get("/missing/")
     assert "more than once: COMPANY (pk='COMPANY#nowhere', sk='#METADATA') 3 times:" in lines(caplog)[1]
     caplog.clear()
@@ -137,7 +137,7 @@ def test_keys_can_be_hidden(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_a_sessions_key_is_never_shown(caplog: pytest.LogCaptureFixture) -> None:
-    """Whoever reads the log cannot become the visitor."""
+    """A reader of the log cannot take over a session."""
     session = SessionStore()
     session.save()
     request = RequestFactory().get("/")
@@ -163,13 +163,13 @@ def test_former_sessions_key_is_never_shown(caplog: pytest.LogCaptureFixture) ->
 
 
 def test_a_path_cannot_forge_a_line(caplog: pytest.LogCaptureFixture) -> None:
-    """What the client wrote is escaped."""
+    """The client's input is escaped."""
     Client().get("/nowhere%0AINFO%20forged/")
     assert lines(caplog) == ["INFO GET /nowhere%0AINFO%20forged/ (404): no requests"]
 
 
 def test_a_streamed_page_has_a_line_of_its_own(caplog: pytest.LogCaptureFixture) -> None:
-    """What is sent while the answer is read is counted apart, with the same warnings."""
+    """Requests during the response are counted separately, with the same warnings."""
     response = Client().get("/stream/")
     assert lines(caplog) == ["INFO GET /stream/ (200): no requests"]
     assert b"".join(response) == b"Company 1Company 1"
@@ -179,7 +179,7 @@ def test_a_streamed_page_has_a_line_of_its_own(caplog: pytest.LogCaptureFixture)
 
 
 def test_a_stream_that_is_left_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    """A client that goes away leaves the line of what was sent."""
+    """If a client disconnects, the line contains the requests sent."""
     response = Client().get("/stream/")
     next(iter(response))
     response.close()
@@ -188,7 +188,7 @@ def test_a_stream_that_is_left_is_told(caplog: pytest.LogCaptureFixture) -> None
 
 @pytest.mark.parametrize("path", ["/apeople/", "/people/1/"])
 def test_asynchronous_projects_are_counted(caplog: pytest.LogCaptureFixture, path: str) -> None:
-    """Asynchronous views, and synchronous ones in a thread, are counted by the same middleware."""
+    """The same middleware counts asynchronous views, and synchronous ones in a thread."""
     response = asyncio.run(AsyncClient().get(path))
     assert response.status_code == 200
     (line,) = lines(caplog)
@@ -224,7 +224,7 @@ def test_http_requests_at_once_are_counted_apart(caplog: pytest.LogCaptureFixtur
 
 
 def test_an_aborted_request_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """What ends without an answer is reported as such."""
+    """A request without a response is reported as aborted."""
 
     def leave(request: HttpRequest) -> HttpResponse:
         Company.objects.get(pk="c1")
@@ -261,6 +261,6 @@ def test_writes_in_batches_and_transactions_count_as_writes(caplog: pytest.LogCa
 
 
 def test_wrong_settings_are_refused_at_once() -> None:
-    """The middleware cannot be made with settings that mean nothing."""
+    """Invalid settings raise an error when the middleware is created."""
     with override_settings(DYNAMO_SINGLE_COSTS={"WARN_REQUESTS": 0}), pytest.raises(ConfigurationError):
         RequestCostMiddleware(lambda request: HttpResponse(""))

@@ -24,14 +24,14 @@ def url(table: Table, **parameters: str) -> dict[str, str]:
 
 
 def run(command: str, *arguments: str) -> str:
-    """What a command prints."""
+    """Return the output of a command."""
     out = io.StringIO()
     call_command(command, *arguments, stdout=out, stderr=out, no_color=True)
     return out.getvalue()
 
 
 def foreign_table(table: Table) -> None:
-    """Put a table with other keys in the place of ours."""
+    """Replace the table by one with other keys."""
     table.send(Request("DeleteTable"))
     params = {
         "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
@@ -42,7 +42,7 @@ def foreign_table(table: Table) -> None:
 
 
 def test_setup_makes_the_table_and_a_second_time_changes_nothing(table: Table) -> None:
-    """From nothing to usable in one command, which can be repeated."""
+    """One command makes a table usable, and can be repeated."""
     table.send(Request("DeleteTable"))
     said = run("dynamo_setup")
     assert "does not exist" in said
@@ -54,13 +54,13 @@ def test_setup_makes_the_table_and_a_second_time_changes_nothing(table: Table) -
 
 
 def test_a_second_setup_only_describes(table: Table, sent: list[SentRequest]) -> None:
-    """A table that is right is described, and nothing else is sent."""
+    """A correct table takes only a description."""
     schema.apply(table)
     assert [request.operation for request in sent] == ["DescribeTable", "DescribeTimeToLive"]
 
 
 def test_indexes_are_added_one_at_a_time_and_old_items_are_in_them(table: Table, sent: list[SentRequest]) -> None:
-    """Each missing index is a request of its own; items that have its keys are found through it."""
+    """Each missing index takes a separate request, and finds existing items with its keys."""
     table.send(Request("PutItem", {"Item": {name: {"S": "a"} for name in ("pk", "sk", "gs4pk", "gs4sk")}}))
     with override_settings(DYNAMO_SINGLE=url(table, indexes="gs1,gs2,gs3,gs4,gs5")):
         larger = get_table()
@@ -70,7 +70,7 @@ def test_indexes_are_added_one_at_a_time_and_old_items_are_in_them(table: Table,
 
 
 def test_an_index_that_is_not_in_the_settings_stays(table: Table) -> None:
-    """Extra indexes are noted, are no failure of the check, and are never deleted."""
+    """Additional indexes are reported, do not fail the check, and are never deleted."""
     with override_settings(DYNAMO_SINGLE=url(table, indexes="gs1")):
         assert "Note: The index 'gs2' is not in the settings" in run("dynamo_setup")
         assert "matches the settings" in run("dynamo_setup", "--check")
@@ -78,7 +78,7 @@ def test_an_index_that_is_not_in_the_settings_stays(table: Table) -> None:
 
 
 def test_check_prints_each_difference_and_changes_nothing(table: Table, sent: list[SentRequest]) -> None:
-    """With a difference --check fails with status 1; only descriptions are read."""
+    """With a difference, --check exits with status 1, and reads only descriptions."""
     out = io.StringIO()
     with (
         override_settings(DYNAMO_SINGLE=url(table, indexes="gs1,gs2,gs3,gs4")),
@@ -91,7 +91,7 @@ def test_check_prints_each_difference_and_changes_nothing(table: Table, sent: li
 
 
 def test_dry_run_prints_what_would_be_done(table: Table) -> None:
-    """--dry-run lists every step and takes none."""
+    """--dry-run lists every step without executing it."""
     table.send(Request("DeleteTable"))
     said = run("dynamo_setup", "--dry-run")
     assert "Would create the table 'single-table' with the indexes gs1, gs2, gs3." in said
@@ -100,7 +100,7 @@ def test_dry_run_prints_what_would_be_done(table: Table) -> None:
 
 
 def test_the_billing_mode_is_changed_both_ways(table: Table) -> None:
-    """From on demand to provisioned and back, and no step is left."""
+    """The mode changes from on demand to provisioned and back, without remaining steps."""
     there = url(table, billing_mode="PROVISIONED", read_capacity="5", write_capacity="6")
     with override_settings(DYNAMO_SINGLE=there):
         assert [step.kind for step in schema.apply(get_table())] == ["billing mode"]
@@ -110,7 +110,7 @@ def test_the_billing_mode_is_changed_both_ways(table: Table) -> None:
 
 @pytest.mark.parametrize("arguments", [(), ("--check",), ("--dry-run",)])
 def test_a_table_with_other_keys_is_refused(table: Table, sent: list[SentRequest], arguments: tuple[str, ...]) -> None:
-    """Somebody else's table is left as it is; the error names the way out."""
+    """The other table stays unchanged, and the error names the fix."""
     foreign_table(table)
     sent.clear()
     out = io.StringIO()
@@ -142,7 +142,7 @@ def test_two_processes_may_set_up_at_once(table: Table) -> None:
 
 
 def test_losing_a_race_is_no_error(table: Table) -> None:
-    """When another process creates the table between our look and our request, the setup goes on."""
+    """If another process creates the table in the meantime, the setup continues."""
     table.send(Request("DeleteTable"))
     quicker = schema.TableDefinition(table.settings).create()
 
@@ -159,7 +159,7 @@ def test_losing_a_race_is_no_error(table: Table) -> None:
 
 
 def test_patience_ends_with_a_clear_error(table: Table) -> None:
-    """A table that never becomes usable is an error that says what was waited for."""
+    """If a table never becomes usable, the error names the awaited state."""
     described = {**schema.observe(table).table, "TableStatus": "UPDATING"}  # type: ignore[dict-item] # it exists
 
     def always_updating(operation: str, params: Any) -> dict[str, Any] | None:
@@ -188,13 +188,13 @@ def test_status_shows_the_table(table: Table) -> None:
 
 
 def test_status_sends_three_requests_and_counts_only_when_asked(table: Table, sent: list[SentRequest]) -> None:
-    """Without --count one item is read: what the table says of itself."""
+    """Without --count, one item is read: the state of the table."""
     run("dynamo_status")
     assert [request.operation for request in sent] == ["DescribeTable", "DescribeTimeToLive", "GetItem"]
 
 
 def test_count_reads_every_page_and_says_what_it_cost(table: Table, sent: list[SentRequest]) -> None:
-    """Items are counted by their type over all pages, and the command says that it scanned."""
+    """All pages are counted by type, and the command reports the scan."""
     for number in range(5):
         for kind in ("Company", "Person"):
             item = {
@@ -217,7 +217,7 @@ def test_count_reads_every_page_and_says_what_it_cost(table: Table, sent: list[S
 
 @pytest.mark.parametrize("command", ["dynamo_setup", "dynamo_status"])
 def test_without_an_engine_the_commands_say_so(command: str) -> None:
-    """With nothing listening a command ends with status 1 and the way out."""
+    """Without an engine, a command exits with status 1 and the fix."""
     settings = {"default": f"dynamodb://127.0.0.1:{free_port()}/single-table?max_attempts=1"}
     with (
         override_settings(DYNAMO_SINGLE=settings),
@@ -227,7 +227,7 @@ def test_without_an_engine_the_commands_say_so(command: str) -> None:
 
 
 def test_status_without_a_table_names_the_command(table: Table) -> None:
-    """With no table the status is an error that names dynamo_setup."""
+    """Without a table, the error names dynamo_setup."""
     table.send(Request("DeleteTable"))
     with pytest.raises(CommandError, match=r"does not exist at .* Run `manage\.py dynamo_setup`"):
         run("dynamo_status")
@@ -235,7 +235,7 @@ def test_status_without_a_table_names_the_command(table: Table) -> None:
 
 @pytest.mark.parametrize("command", ["dynamo_setup", "dynamo_status", "dynamo_local"])
 def test_an_unknown_alias_is_a_command_error(table: Table, command: str) -> None:
-    """--alias has to be declared; the error lists those there are."""
+    """--alias must be declared; the error lists the declared ones."""
     with pytest.raises(CommandError, match="DYNAMO_SINGLE has no alias 'other'; it declares 'default'"):
         run(command, "--alias", "other")
 

@@ -18,21 +18,21 @@ ASKED = ["DescribeTable", "DescribeTimeToLive"]
 
 
 def asked() -> list[str]:
-    """What is asked of the table's definition before a test."""
+    """Return the requests about the table's definition before a test."""
     with capture_requests() as sent:
         table_ready()
     return [request.operation for request in sent]
 
 
 def test_a_table_that_nobody_can_have_changed_is_emptied_only(table: Table) -> None:
-    """A write is no change of how the table is made."""
+    """A write does not change the table's definition."""
     table.send(Request("PutItem", {"Item": {"pk": {"S": "P"}, "sk": {"S": "S"}}}))
     assert asked() == []
     assert table.send(Request("Scan"))["Items"] == []
 
 
 def test_a_table_that_was_changed_is_made_anew(table: Table) -> None:
-    """Without its indexes it is not left to the next test."""
+    """The next test does not get a table without its indexes."""
     table.send(Request("DeleteTable"))
     definition = TableDefinition(table.settings).create()
     keys = [each for each in definition.params["AttributeDefinitions"] if each["AttributeName"] in ("pk", "sk")]
@@ -43,7 +43,7 @@ def test_a_table_that_was_changed_is_made_anew(table: Table) -> None:
 
 
 def forked() -> None:
-    """A process that is a copy of this one."""
+    """Return a forked copy of this process."""
     if (child := os.fork()) == 0:
         os._exit(0)
     os.waitpid(child, 0)

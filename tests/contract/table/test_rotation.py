@@ -1,4 +1,4 @@
-"""Credentials that expire are renewed as botocore says, and those that botocore renewed elsewhere are signed with."""
+"""Expiring credentials are renewed on botocore's schedule, including renewals by other clients."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ class Role:
 
 @pytest.fixture
 def server() -> Iterator[Scripted]:
-    """A server that answers every request."""
+    """Return a server that responds to every request."""
     with scripted() as running:
         yield running
 
 
 def client_of(server: Scripted, found: Any) -> DirectClient:
-    """What sends to the server with credentials of botocore."""
+    """Return a client for the server with botocore's credentials."""
     url = f"http://127.0.0.1:{server.port}"
     endpoint = Endpoint("127.0.0.1", server.port, url, None, 5, 5, authority=f"127.0.0.1:{server.port}")
     return DirectClient(endpoint, "us-east-1", _Found(found), max_attempts=1, pool_size=2, user_agent="tests")
 
 
 def send(client: DirectClient, *, awaited: bool = False) -> None:
-    """One request, over a connection that is closed."""
+    """Send one request, and close the connection."""
     deadline = Deadline(monotonic() + 20, "")
     if awaited:
         asyncio.run(client.send("GetItem", KEY, deadline))
@@ -80,7 +80,7 @@ def test_credentials_that_are_due_are_renewed(server: Scripted, awaited: bool) -
 
 
 def test_request_follows_a_rotation(server: Scripted) -> None:
-    """What was kept is not signed with when it is due."""
+    """Expired credentials are not used."""
     role = Role(LONG, LONG)
     client = client_of(server, role.found)
     send(client)
@@ -90,7 +90,7 @@ def test_request_follows_a_rotation(server: Scripted) -> None:
 
 
 def test_renewal_by_botocores_client_is_seen(server: Scripted) -> None:
-    """It has the same session: its renewal makes nothing due here, and what was kept soon expires."""
+    """The client shares its session: after its renewal, the old credentials expire soon here."""
     role = Role(LONG, LONG)
     client = client_of(server, role.found)
     send(client)
@@ -110,7 +110,7 @@ def test_success_earns_quota_after_a_failure(server: Scripted) -> None:
 
 
 def test_unchanging_credentials_are_asked_for_once(server: Scripted) -> None:
-    """Those of the environment or a profile."""
+    """This applies to credentials from the environment or a profile."""
     client = client_of(server, Credentials("ENVIRONMENT", "not/a+secret"))
     source, asked = client._credentials, []
     current = source.current

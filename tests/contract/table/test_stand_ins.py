@@ -1,4 +1,4 @@
-"""While moto stands in for AWS the app's requests are answered by moto; what only wraps botocore changes nothing."""
+"""While moto replaces AWS, it responds to the app's requests; wrappers of botocore do not change anything."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ AWS = {"TABLE_NAME": "single-table", "REGION": "eu-west-1", "INDEXES": ["gs1", "
 
 @pytest.fixture
 def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever tries to leave the machine, or to reach another process on it, fails."""
+    """Make every connection from this process fail."""
 
     def connect(*_: object) -> NoReturn:
         raise OSError("a request leaves this process")
@@ -92,7 +92,7 @@ def test_endpoint_of_environment_is_not_reached(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.usefixtures("_no_network")
 def test_after_the_block_requests_are_direct_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that was made before has not changed, and that of the block is not used."""
+    """A client from before the block is unchanged, and the block's client is not used."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "not/a+secret")
     used = mock.Mock(side_effect=EndpointConnectionError(endpoint_url="none"))
@@ -127,7 +127,7 @@ def test_guard_of_tests_lets_moto_answer(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.fixture
 def wrapped(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
-    """What passes ``BaseClient._make_api_call``, which packages that trace requests wrap, with its answer."""
+    """Return the calls of ``BaseClient._make_api_call``, which tracing packages wrap, with their responses."""
     passed: list[tuple[str, Any]] = []
     make: Callable[..., Any] = BaseClient._make_api_call  # type: ignore[attr-defined]
 
@@ -141,7 +141,7 @@ def wrapped(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
 
 
 def test_wrapper_of_botocore_changes_no_path(transport: Transport, wrapped: list[tuple[str, Any]]) -> None:
-    """It sees what botocore sends, with what it looks for in an answer, and nothing of our own path."""
+    """It sees botocore's requests with complete responses, and none of the direct path."""
     with scripted() as server, reaching(server, transport):
         assert transport.send(GET) == FOUND
     assert [operation for operation, _ in wrapped] == ([] if transport.name == "direct" else ["GetItem"])
@@ -150,7 +150,7 @@ def test_wrapper_of_botocore_changes_no_path(transport: Transport, wrapped: list
 
 
 def test_wrapper_changes_no_refusal(transport: Transport, wrapped: list[tuple[str, Any]]) -> None:
-    """Nor the attempts before it."""
+    """It does not change the attempts before an error either."""
     with scripted(Step(end="reset"), Step(refusal("ValidationException"))) as server, reaching(server, transport):
         with pytest.raises(Exception, match="as the script says"):
             transport.send(Request("GetItem", {"Key": {}}))
@@ -166,7 +166,7 @@ def test_wrapper_sees_what_moto_answers(wrapped: list[tuple[str, Any]]) -> None:
 
 
 def test_handler_that_only_listens_is_no_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of botocore's events, without what says that it answers."""
+    """An event handler of botocore that does not return a response is not a mock."""
     from botocore import handlers
 
     monkeypatch.setattr(handlers, "BUILTIN_HANDLERS", [*handlers.BUILTIN_HANDLERS, ("before-send", lambda **_: None)])
@@ -181,7 +181,7 @@ def test_stand_in_of_later_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     known: list[Any] = [each for each in handlers.BUILTIN_HANDLERS if not hasattr(each[1], "enabled")]
     monkeypatch.setattr(table_transport, "BUILTIN_HANDLERS", known)
-    # What is found out here is forgotten afterwards.
+    # The result is not cached after the test.
     monkeypatch.setattr(table_transport, "_handlers", table_transport._Handlers())
     with override_settings(DYNAMO_SINGLE={"default": {**AWS, "READ_TIMEOUT": 4323}}):
         settings = get_table().settings

@@ -1,4 +1,4 @@
-"""A process that is stopped between the check and the send of a request is too late by the server's clock alone."""
+"""A process that is stopped between the check and the send of a request is late only by the server's clock."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["transport"]
 pytestmark = pytest.mark.skipif(IS_STRICT, reason="the engine has a strict server in front of it")
 
 ROOT = Path(__file__).resolve().parents[3]
-#: How often a process is stopped at some instruction.
+#: How many times a process is stopped at a random instruction.
 STOPS = examples(40, 110, "LEASE_STOPS")
 ROUNDS = examples(1, 25, "LEASE_ROUNDS")
 
@@ -63,7 +63,7 @@ def wait_until_stopped(pid: int) -> None:
 
 
 def test_request_that_is_sent_too_late_is_refused(transport: Transport, table: Table) -> None:
-    """Stopped before and after it was signed; under a new lease it is executed."""
+    """The process is stopped before and after the signature; a new lease executes the request."""
     table.send(Request("PutItem", {"Item": key("delete")}))
     names = operations(table.name)
     with server_for(table) as server, process(table, server, transport, "itself") as child:
@@ -109,7 +109,7 @@ class Late:
 
 @pytest.mark.parametrize("round_", range(ROUNDS))
 def test_process_stopped_anywhere_is_never_late(transport: Transport, table: Table, round_: int) -> None:
-    """Nothing is accepted after its deadline, nothing acknowledged is lost, and the process goes on."""
+    """Nothing is accepted after its deadline, no acknowledged write is lost, and the process continues."""
     chance = random.Random(f"{transport.name} {transport.loop is None} {round_}")
     acknowledged: set[str] = set()
     with server_for(table) as server, process(table, server, transport, "stopped") as child:

@@ -1,4 +1,4 @@
-"""A server that checks requests as AWS does takes those of both request paths, and refuses all that it has to."""
+"""A server with AWS's checks accepts requests of both paths, and rejects all invalid ones."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def server(table: Table) -> Iterator[Strict]:
 
 
 def signed(server: Strict, body: bytes = b'{"TableName": "single-table"}', seconds: float = 0) -> bytes:
-    """A request that is taken, dated some seconds ahead, and signed by botocore."""
+    """Return a valid request, dated some seconds ahead, and signed by botocore."""
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(time.time() + seconds))
     headers = {
         "Host": f"127.0.0.1:{server.port}",
@@ -98,7 +98,7 @@ def signed(server: Strict, body: bytes = b'{"TableName": "single-table"}', secon
 
 
 def said(server: Strict, request: bytes) -> tuple[int, str]:
-    """The status of the answer, and the code of a refusal."""
+    """Return the status of the response, and the error code."""
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
         connection.sendall(request)
         answer = connection.recv(65536)
@@ -107,7 +107,7 @@ def said(server: Strict, request: bytes) -> tuple[int, str]:
 
 
 def test_what_botocore_signs_is_taken(server: Strict) -> None:
-    """What the next test spoils is whole before."""
+    """The request that the next test damages is valid."""
     assert said(server, signed(server)) == (200, "")
 
 
@@ -162,7 +162,7 @@ def test_what_aws_would_not_take_is_refused(server: Strict, spoil: Spoil, code: 
 
 @pytest.mark.parametrize(("seconds", "is_taken"), [(-290, True), (290, True), (-310, False), (310, False)])
 def test_a_request_of_another_time_is_refused(server: Strict, seconds: float, is_taken: bool) -> None:
-    """Five minutes are allowed, both ways."""
+    """Five minutes are allowed in both directions."""
     assert (said(server, signed(server, seconds=seconds))[1] == "") == is_taken
 
 
@@ -178,7 +178,7 @@ def test_wrong_secret_is_access_denied(transport: Transport, table: Table) -> No
 
 
 def test_date_of_refusal_sets_the_clock(table: Table) -> None:
-    """The direct request path dates its next attempt by the server's clock, and is taken."""
+    """The direct path dates its next attempt by the server's clock, and succeeds."""
     direct = Transport("direct")
     with (
         mock.patch.dict(os.environ, KEYED),

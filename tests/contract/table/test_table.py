@@ -1,4 +1,4 @@
-"""The seam on a real engine: what is sent, what is captured, and what each refusal becomes."""
+"""The request path on a real engine: requests, captures and errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LARGE = {"S": "x" * 410_000}
 
 
 def plain_model(table: Table) -> Any:
-    """A PynamoDB model that knows nothing of us but its connection."""
+    """Return a plain PynamoDB model with our connection."""
 
     class Person(Model):
         class Meta:
@@ -48,14 +48,14 @@ def plain_model(table: Table) -> Any:
 
 
 def test_an_item_comes_back_as_it_was_put(table: Table) -> None:
-    """What PutItem stores, GetItem answers, binary values as bytes."""
+    """GetItem returns the item of PutItem, with binary values as bytes."""
     item = {**KEY, "data": {"B": b"\x00\xff"}}
     table.send(Request("PutItem", {"Item": item}))
     assert table.send(Request("GetItem", {"Key": KEY}))["Item"] == item
 
 
 def test_every_request_is_captured_with_what_it_consumed(table: Table) -> None:
-    """A capture lists the requests in order, with the table's name, the answer and the capacity."""
+    """A capture lists the requests in order, with the table's name, the response and the capacity."""
     with capture_requests() as outer:
         table.send(Request("PutItem", {"Item": KEY}))
         with capture_requests() as inner:
@@ -125,7 +125,7 @@ def refused(table: Table, operation: str, **params: object) -> exceptions.Dynamo
 
 
 def test_a_failed_condition_brings_the_stored_item(table: Table) -> None:
-    """ConditionFailed names the item and holds what is stored, if it was asked for."""
+    """ConditionFailed names the item, and contains the stored one on request."""
     table.send(Request("PutItem", {"Item": KEY}))
     error = refused(
         table,
@@ -140,7 +140,7 @@ def test_a_failed_condition_brings_the_stored_item(table: Table) -> None:
 
 
 def test_a_cancelled_transaction_has_a_reason_for_each_action(table: Table) -> None:
-    """TransactionCancelled lists one reason an action, None for those that passed, and writes nothing."""
+    """TransactionCancelled lists a reason per action, None for successful ones, and nothing is written."""
     table.send(Request("PutItem", {"Item": KEY}))
     other = {**KEY, "sk": {"S": "other"}}
     error = refused(
@@ -174,7 +174,7 @@ def test_a_cancelled_transaction_has_a_reason_for_each_action(table: Table) -> N
     ],
 )
 def test_an_item_over_400_kb_is_one_clear_error(table: Table, operation: str, params: dict[str, object]) -> None:
-    """Every way to write a too large item ends in ItemTooLarge, and nothing is written."""
+    """Every write of a too large item raises ItemTooLarge, and the table does not change."""
     error = refused(table, operation, **params)
     assert isinstance(error, exceptions.ItemTooLarge)
     assert str(error).startswith(
@@ -185,7 +185,7 @@ def test_an_item_over_400_kb_is_one_clear_error(table: Table, operation: str, pa
 
 
 def test_a_missing_table_names_the_command(table: Table) -> None:
-    """Without a table the error says which one, where, and how to make it."""
+    """The error names the table, its place and the fix."""
     table.send(Request("DeleteTable"))
     error = refused(table, "GetItem", Key=KEY)
     assert isinstance(error, exceptions.TableNotFound)
@@ -221,7 +221,7 @@ def test_a_missing_index_names_the_command(table: Table) -> None:
     ],
 )
 def test_a_table_with_other_keys_is_named(table: Table, operation: str, params: dict[str, object]) -> None:
-    """Every operation on somebody else's table is TableMismatch, with the keys that were expected."""
+    """Every operation raises TableMismatch with the expected keys."""
     table.send(Request("DeleteTable"))
     table.send(
         Request(
@@ -240,7 +240,7 @@ def test_a_table_with_other_keys_is_named(table: Table, operation: str, params: 
 
 
 def test_another_refusal_keeps_dynamodbs_words(table: Table) -> None:
-    """What has no error of its own is RequestFailed, with DynamoDB's code and message."""
+    """Other errors raise RequestFailed with DynamoDB's code and message."""
     error = refused(table, "Query", KeyConditionExpression="pk = ")
     assert type(error) is exceptions.RequestFailed
     assert error.code == "ValidationException"
@@ -248,7 +248,7 @@ def test_another_refusal_keeps_dynamodbs_words(table: Table) -> None:
 
 
 def test_nothing_listening_names_the_endpoint_and_the_command(engine: object) -> None:
-    """With no engine the error says where it looked and how to start one."""
+    """Without an engine, the error names the endpoint and the command that starts one."""
     port = free_port()
     with override_settings(DYNAMO_SINGLE={"default": f"dynamodb://127.0.0.1:{port}/single-table?max_attempts=1"}):
         error = refused(get_table(), "GetItem", Key=KEY)
@@ -272,7 +272,7 @@ def web_server() -> Iterator[int]:
 
 
 def test_another_kind_of_server_is_recognised(web_server: int, capfd: pytest.CaptureFixture[str]) -> None:
-    """A web server at the endpoint is EndpointUnreachable, and not a riddle of a parser."""
+    """A web server at the endpoint raises EndpointUnreachable instead of a parser's error."""
     url = f"dynamodb://127.0.0.1:{web_server}/single-table?max_attempts=1"
     with override_settings(DYNAMO_SINGLE={"default": url}):
         error = refused(get_table(), "GetItem", Key=KEY)
@@ -294,7 +294,7 @@ def test_another_kind_of_server_is_recognised(web_server: int, capfd: pytest.Cap
 def test_what_no_engine_does_can_be_injected(
     table: Table, sent: list[SentRequest], code: str, expected: type[Exception]
 ) -> None:
-    """An interceptor stands for DynamoDB: its refusal is translated and captured, and nothing is sent."""
+    """An interceptor can replace DynamoDB: its error is translated and captured, and no request is sent."""
 
     def refuse(operation: str, params: object) -> None:
         raise refusal(operation, code)
@@ -307,7 +307,7 @@ def test_what_no_engine_does_can_be_injected(
 
 
 def test_an_interceptor_may_answer_or_stand_aside(table: Table) -> None:
-    """The innermost interceptor is asked first; None lets the request go on."""
+    """The innermost interceptor runs first; None lets the request continue."""
     with intercept(lambda operation, params: {"Item": {"from": {"S": "outer"}}}):
         with intercept(lambda operation, params: None):
             assert table.send(Request("GetItem", {"Key": KEY}))["Item"] == {"from": {"S": "outer"}}
@@ -327,7 +327,7 @@ def test_an_unreachable_endpoint_can_be_injected(table: Table) -> None:
 
 
 def test_the_table_is_one_object_for_all_threads(table: Table) -> None:
-    """Threads that ask at once get the same table, and their requests are answered."""
+    """Threads get the same table, and their parallel requests succeed."""
     found: list[Table] = []
 
     def work() -> None:
@@ -350,7 +350,7 @@ def test_a_forked_process_makes_a_client_of_its_own(table: Table) -> None:
         if child == 0:
             status = 1
             try:
-                signal.alarm(FORK_SECONDS)  # a lock that nobody is there to release
+                signal.alarm(FORK_SECONDS)  # a lock that no thread releases
                 shared = bool(transport._clients._clients)
                 status = 3 if shared else 0 if table.send(Request("GetItem", {"Key": KEY})).get("Item") == KEY else 2
             finally:

@@ -1,4 +1,4 @@
-"""What a user meets when the table is not there, is another one, or nothing listens."""
+"""Errors if the table is missing or different, or if no engine listens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from project.directory.models import Company, Person
 
 
 def renamed(table: Table, name: str, **options: Any) -> Any:
-    """The same engine with another table name."""
+    """Return the same engine with another table name."""
     endpoint = str(table.settings.endpoint_url)
     settings = {"TABLE_NAME": name, "ENDPOINT_URL": endpoint, "REGION": "us-east-1", **options}
     return override_settings(DYNAMO_SINGLE={"default": settings})
@@ -32,7 +32,7 @@ def renamed(table: Table, name: str, **options: Any) -> Any:
     ],
 )
 def test_a_missing_table_says_how_to_make_it(table: Table, step: Any) -> None:
-    """Every operation names the table, where it was looked for, and the command that makes it."""
+    """Every operation names the table, its place and the command that creates it."""
     with renamed(table, "no-such-table"), pytest.raises(TableNotFound) as raised:
         step()
     assert str(raised.value) == (
@@ -51,7 +51,7 @@ def test_a_missing_table_of_another_alias_is_named_with_the_alias_that_the_comma
 
 
 def test_nothing_listening_names_the_endpoint_and_the_command() -> None:
-    """Without an engine the error says where nothing answered and how to start one."""
+    """Without an engine, the error names the endpoint and the command that starts one."""
     url = "dynamodb://127.0.0.1:1/single-table?region=us-east-1"
     with override_settings(DYNAMO_SINGLE={"default": url}), pytest.raises(EndpointUnreachable) as raised:
         Company.objects.first()
@@ -70,7 +70,7 @@ def test_nothing_listening_for_another_alias_names_it_in_the_command() -> None:
 
 @pytest.fixture
 def foreign_table(table: Table) -> Any:
-    """A table of somebody else's, with other keys."""
+    """Create a foreign table with other keys."""
     with renamed(table, "foreign-table"):
         get_table().send(
             Request(
@@ -97,7 +97,7 @@ def foreign_table(table: Table) -> Any:
     ],
 )
 def test_a_table_with_other_keys_is_named_as_such(step: Any) -> None:
-    """A table that is not set up for the app is an error that says how to see the difference."""
+    """The error explains how to see the difference to the app's table."""
     with pytest.raises(TableMismatch, match="dynamo_setup --check"):
         step()
 
@@ -123,13 +123,13 @@ def test_a_missing_index_is_named_as_such(table: Table) -> None:
 
 
 def test_a_throttled_read_is_an_error_and_not_an_empty_list(table: Table) -> None:
-    """A request that DynamoDB refuses for its rate is never taken for no items."""
+    """A throttled request never looks like a missing item."""
     with refuse("ProvisionedThroughputExceededException"), pytest.raises(Throttled):
         list(Company.objects.all())
 
 
 def test_keys_that_a_batch_leaves_out_are_asked_for_again(table: Table) -> None:
-    """Unprocessed keys are sent for again until they are read."""
+    """Unprocessed keys are sent again until all are read."""
     Company.objects.create(company_id="c1", name="Acme")
     Company.objects.create(company_id="c2", name="Beta")
     left_out = {"times": 1}
@@ -147,7 +147,7 @@ def test_keys_that_a_batch_leaves_out_are_asked_for_again(table: Table) -> None:
 
 
 def test_a_transaction_that_is_cancelled_for_another_reason_raises_as_it_is(table: Table) -> None:
-    """Only failed conditions are explained; another reason stays DynamoDB's own and nothing is written."""
+    """Only failed conditions are explained; other reasons stay DynamoDB's own, and nothing is written."""
     from dynamo_single.exceptions import TransactionCancelled
 
     reasons = [{"Code": "ItemCollectionSizeLimitExceeded", "Message": "full"}, {"Code": "None"}]

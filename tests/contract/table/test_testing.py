@@ -11,7 +11,7 @@ GET = Request("GetItem", {"Key": {"pk": {"S": "a"}, "sk": {"S": "b"}}})
 
 
 def test_the_right_number_of_requests_passes(table: Table) -> None:
-    """A number or a list of operations holds, and the requests can be looked at."""
+    """A number or a list of operations is accepted, and the requests can be inspected."""
     with testing.assert_requests(1) as sent, testing.assert_requests(["GetItem"]):
         table.send(GET)
     assert sent[0].operation == "GetItem"
@@ -36,13 +36,13 @@ def test_a_wrong_number_lists_the_requests(table: Table, expected: int | list[st
 
 
 def test_an_error_of_the_block_is_not_replaced(table: Table) -> None:
-    """What the block raises comes out, and not a count."""
+    """The block's own error is raised instead of the count's."""
     with pytest.raises(ZeroDivisionError), testing.assert_requests(5):
         raise ZeroDivisionError
 
 
 def test_refusals_can_be_limited(table: Table) -> None:
-    """The first times of one operation are refused; others and later ones are sent."""
+    """The first requests of one operation fail, and all others are sent."""
     with testing.refuse("ThrottlingException", operation="GetItem", times=1):
         table.send(Request("Scan"))
         with pytest.raises(exceptions.Throttled):
@@ -51,7 +51,7 @@ def test_refusals_can_be_limited(table: Table) -> None:
 
 
 def test_a_cancelled_transaction_can_be_injected(table: Table) -> None:
-    """The answer beside the error code reaches the error."""
+    """The error contains the response next to the error code."""
     reasons = [{"Code": "None"}, {"Code": "ItemCollectionSizeLimitExceeded", "Message": "full"}]
     with (
         testing.refuse("TransactionCanceledException", CancellationReasons=reasons),

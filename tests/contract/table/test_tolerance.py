@@ -1,4 +1,4 @@
-"""The tolerance of signatures is measured by dated reads, on both request paths."""
+"""Dated reads measure the tolerance of signatures on both request paths."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_wrong_clock_does_not_matter(table: Table) -> None:
 
 
 def test_token_younger_than_date_does_not_fence(transport: Transport, table: Table) -> None:
-    """A server may then reject all dates before the token was issued."""
+    """A server may then reject all dates before the token's issue."""
 
     def refuse(request: Received) -> None:
         headers = dict(request.headers)

@@ -63,7 +63,7 @@ WRITTEN = reply({"ConsumedCapacity": UNITS})
 
 
 def now() -> datetime.datetime:
-    """The present."""
+    """Return the current time."""
     return datetime.datetime.now(datetime.UTC)
 
 
@@ -75,12 +75,12 @@ class Transport:
     loop: asyncio.Runner | None = None
 
     def send(self, request: Request) -> dict[str, Any]:
-        """The answer of the default table to a request."""
+        """Return the default table's response to a request."""
         table = get_table()
         return table.send(request) if self.loop is None else self.loop.run(table.ask(request), context=copy_context())
 
     def of_child(self) -> Transport:
-        """The same in a process of its own, which asyncio wants to have loops of its own."""
+        """Run the request in a separate process, where asyncio needs its own loops."""
         return self if self.loop is None else Transport(self.name, asyncio.Runner())
 
 
@@ -111,7 +111,7 @@ direct = transports("direct")
 @pytest.fixture(autouse=True)
 def hardly_any_pause() -> Iterator[None]:
     """Attempts follow each other at once: the pauses are another test's."""
-    # botocore took random.random when its module was imported.
+    # botocore took random.random at its import.
     with (
         mock.patch("random.random", return_value=0.0),
         mock.patch.object(ExponentialBackoff, "delay_amount", lambda *_: 0),
@@ -123,8 +123,8 @@ def hardly_any_pause() -> Iterator[None]:
 def reaching(server: Scripted, transport: Transport, **options: Any) -> Iterator[None]:
     """Within the block the default table is at the server.
 
-    The time limit is each server's own: a client that another test has made for the same port, with that test's
-    credentials and what it learnt of the clock, would be used again.
+    The time limit is unique: a client of another test for the same port, with its credentials and clock, would be
+    reused.
     """
     settings = {
         "TABLE_NAME": "single-table",
@@ -141,7 +141,7 @@ def reaching(server: Scripted, transport: Transport, **options: Any) -> Iterator
 def outcome(
     server: Scripted, transport: Transport, request: Request, **options: Any
 ) -> dict[str, Any] | DynamoSingleError:
-    """The answer to a request, or its error."""
+    """Return the response to a request, or its error."""
     with reaching(server, transport, **options):
         try:
             return transport.send(request)
@@ -150,7 +150,7 @@ def outcome(
 
 
 def test_a_connection_serves_one_request_after_another(transport: Transport) -> None:
-    """It is kept open between them."""
+    """The connection stays open between requests."""
     with scripted() as server:
         with reaching(server, transport):
             for _ in range(5):
@@ -195,7 +195,7 @@ def test_what_is_sent_is_whole(transport: Transport) -> None:
     ],
 )
 def test_what_may_pass_is_sent_again(transport: Transport, step: Step, request_: Request) -> None:
-    """Up to the number of attempts; then the answer is as if nothing had happened."""
+    """The retries stop at the number of attempts, and the response is normal."""
     good = Step(reply() if request_ is GET else WRITTEN)
     if transport.name == "botocore" and step.given[:30] == step.given and step.given:
         pytest.skip("botocore takes a cut head for a whole one, and does not ask again")
@@ -215,7 +215,7 @@ def test_what_may_pass_is_sent_again(transport: Transport, step: Step, request_:
     ids=["throttled", "internal", "proxy"],
 )
 def test_attempts_are_bounded(transport: Transport, given: bytes, error: type[Exception]) -> None:
-    """After the last one the refusal is an error."""
+    """The last attempt raises its error."""
     with scripted(*[Step(given)] * 9) as server:
         assert type(outcome(server, transport, GET, MAX_ATTEMPTS=4)) is error
         assert len(server.requests) == 4
@@ -274,7 +274,7 @@ def test_a_condition_that_fails_on_a_later_attempt_says_so(transport: Transport)
 def test_a_connection_that_breaks_at_any_byte_is_an_error(
     size: int, end: str, request_: Request, direct: Transport
 ) -> None:
-    """Half an answer is none; a write may have been carried out."""
+    """Half a response is an error, and a write may have been executed."""
     with scripted(Step((reply() if request_ is GET else WRITTEN)[:size], end=end)) as server:
         error = outcome(server, direct, request_, MAX_ATTEMPTS=1)
     if size >= len(WRITTEN) and request_ is PUT:
@@ -285,14 +285,14 @@ def test_a_connection_that_breaks_at_any_byte_is_an_error(
 
 
 def test_a_slow_answer_is_waited_for_and_no_longer(transport: Transport) -> None:
-    """The read timeout bounds it; what was asked for may have been carried out."""
+    """The read timeout limits it, and the request may have been executed."""
     with scripted(Step(WRITTEN, delay=60)) as server:
         error = outcome(server, transport, PUT, MAX_ATTEMPTS=1, READ_TIMEOUT=0.2)
     assert isinstance(error, OutcomeUnknown)
 
 
 def test_where_nobody_listens_nothing_was_sent(transport: Transport) -> None:
-    """The error says so, for a write too."""
+    """The error says this, also for a write."""
     with scripted() as server:
         pass
     error = outcome(server, transport, PUT, MAX_ATTEMPTS=1)
@@ -302,7 +302,7 @@ def test_where_nobody_listens_nothing_was_sent(transport: Transport) -> None:
 
 
 def test_a_connection_that_was_closed_while_it_waited_is_not_used(transport: Transport) -> None:
-    """Another one is made, without an attempt that fails."""
+    """A new connection is opened without a failed attempt."""
     with scripted(Step(reply(connection="keep-alive"), end="close")) as server, reaching(server, transport):
         transport.send(GET)
         while server.at_once:
@@ -312,7 +312,7 @@ def test_a_connection_that_was_closed_while_it_waited_is_not_used(transport: Tra
 
 
 def test_a_server_that_closes_is_left(transport: Transport) -> None:
-    """``Connection: close`` in an answer ends the connection, and not the request."""
+    """``Connection: close`` in a response ends the connection after the request."""
     with scripted(Step(reply(connection="close"), end="close")) as server, reaching(server, transport):
         assert transport.send(GET) == FOUND
         assert transport.send(GET) == FOUND
@@ -320,7 +320,7 @@ def test_a_server_that_closes_is_left(transport: Transport) -> None:
 
 
 def test_bytes_after_an_answer_are_no_other_answer(direct: Transport) -> None:
-    """They would be taken for the next request's."""
+    """The next request must not read them."""
     with scripted(Step(reply() + reply())) as server:
         error = outcome(server, direct, GET, MAX_ATTEMPTS=1)
     assert isinstance(error, EndpointUnreachable)
@@ -336,7 +336,7 @@ def test_an_answer_in_pieces_is_put_together(transport: Transport) -> None:
 
 
 def test_threads_share_a_bounded_pool() -> None:
-    """64 threads have no more than 20 connections, and each gets its own answer."""
+    """64 threads use at most 20 connections, and each gets its own response."""
     with scripted() as server, reaching(server, Transport("direct"), MAX_POOL_CONNECTIONS=20):
         server.pause = 0.002
         with ThreadPoolExecutor(64) as threads:
@@ -355,11 +355,11 @@ def test_a_full_pool_is_waited_for_and_no_longer() -> None:
 
 
 class Interruption(BaseException):
-    """What a signal's handler raises wherever its thread is."""
+    """The exception of a signal handler, raised at any point of a thread."""
 
 
 def after_calls(code: CodeType) -> set[int]:
-    """Where in a function Python looks for signals: after each call."""
+    """Return the positions where Python checks for signals: after each call."""
     instructions = [*dis.get_instructions(code)]
     return {after.offset for call, after in pairwise(instructions) if call.opname.startswith("CALL")}
 
@@ -379,7 +379,7 @@ def interrupted_at(number: int, send: Callable[[], Any]) -> bool:
             raise Interruption
         return trace
 
-    sys._getframe().f_trace_opcodes = True  # Python 3.12 traces them only if it is set when tracing begins
+    sys._getframe().f_trace_opcodes = True  # Python 3.12 traces them only if it is set at the start
     sys.settrace(trace)
     try:
         send()
@@ -390,10 +390,10 @@ def interrupted_at(number: int, send: Callable[[], Any]) -> bool:
     return False
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the connection that was lost is closed when it is collected
-@pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")  # the one that was interrupted before it began
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the garbage collector closes the lost connection
+@pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")  # the request that was interrupted before its start
 def test_an_interrupted_request_leaves_the_pool_as_it_was() -> None:
-    """Wherever a timeout by signal meets it, the next request does not wait for a place that nobody has."""
+    """Wherever a signal interrupts it, the next request does not wait for a lost connection."""
     tried: list[int] = []
 
     def interrupt_each() -> None:
@@ -412,7 +412,7 @@ def test_an_interrupted_request_leaves_the_pool_as_it_was() -> None:
 
 
 def test_a_child_process_has_connections_of_its_own(transport: Transport) -> None:
-    """Two processes on one connection would read each other's answers."""
+    """Two processes on one connection would read each other's responses."""
     with scripted() as server, reaching(server, transport):
         transport.send(GET)
         child = os.fork()
@@ -435,12 +435,12 @@ def test_other_operations_are_botocores(direct: Transport) -> None:
 
 
 def signature_of(headers: dict[str, str], body: bytes, secret: str, token: str | None) -> str:
-    """The authorization that the server works out by itself, from what it got and what it knows."""
+    """Return the authorization that the server computes from the request and the secret."""
     signed = re.findall("SignedHeaders=([^,]+)", headers["authorization"])[0].split(";")
     key = re.findall("Credential=([^/]+)/", headers["authorization"])[0]
     told = {name: headers[name] for name in signed if name != "x-amz-security-token"}
     request: Any = AWSRequest("POST", f"http://{headers['host']}/", headers=told, data=body)
-    # As add_auth() does it, which would take the present: the server's thread must not move the clock of all threads.
+    # Like add_auth(), which would use the current time: the server's thread must not move the clock of all threads.
     request.context["timestamp"] = headers["x-amz-date"]
     auth: Any = SigV4Auth(BotocoreCredentials(key, secret, token), "dynamodb", "us-east-1")
     auth._modify_request_before_signing(request)
@@ -451,7 +451,7 @@ def signature_of(headers: dict[str, str], body: bytes, secret: str, token: str |
 
 @pytest.mark.parametrize("token", [None, "a/temporary+token=="])
 def test_a_server_that_checks_signatures_takes_ours(token: str | None, direct: Transport) -> None:
-    """Of every operation on items, with bytes that are no ASCII in it."""
+    """This includes every operation on items, with non-ASCII bytes."""
     environment = {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "not/a+secret"}
     if token:
         environment["AWS_SESSION_TOKEN"] = token
@@ -470,14 +470,14 @@ def test_a_server_that_checks_signatures_takes_ours(token: str | None, direct: T
 
 
 def test_credentials_that_expire_are_renewed(transport: Transport, tmp_path: Path) -> None:
-    """Those of a profile's process, which gives others each time; a request is signed by the latest."""
+    """A profile's process returns new ones each time, and the latest sign the request."""
     process = tmp_path / "process.py"
     process.write_text(
         "import datetime, json, pathlib\n"
         f"count = pathlib.Path({str(tmp_path)!r}) / 'count'\n"
         "number = int(count.read_text()) + 1 if count.exists() else 1\n"
         "count.write_text(str(number))\n"
-        # Within its last ten minutes botocore renews what it has before it is used.
+        # In their last ten minutes, botocore renews credentials before it uses them.
         "ends = datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=5)\n"
         "print(json.dumps({'Version': 1, 'AccessKeyId': f'KEY{number}', 'SecretAccessKey': 's', 'SessionToken': 't',"
         " 'Expiration': ends.isoformat()}))\n"
@@ -516,7 +516,7 @@ def test_a_signature_that_is_refused_twice_is_an_error(direct: Transport) -> Non
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ssl.SSLContext]:
-    """A certificate for this machine that nobody else trusts, and a server's side of TLS with it."""
+    """Return a self-signed certificate for this machine, and a server's TLS context with it."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a local engine")])
     certificate = (
@@ -554,7 +554,7 @@ def test_a_bundle_of_certificates_is_trusted(
 def test_a_certificate_that_nobody_trusts_is_refused(
     transport: Transport, authority: tuple[Path, ssl.SSLContext]
 ) -> None:
-    """Nothing was sent."""
+    """The request was not sent."""
     with scripted(tls=authority[1]) as server:
         error = outcome(server, transport, PUT, ENDPOINT_URL=f"https://127.0.0.1:{server.port}", MAX_ATTEMPTS=1)
         assert isinstance(error, EndpointUnreachable)
@@ -563,7 +563,7 @@ def test_a_certificate_that_nobody_trusts_is_refused(
 
 
 def test_a_proxy_is_used(transport: Transport) -> None:
-    """The direct request path knows none, and leaves it to botocore."""
+    """The direct request path does not support proxies, and uses botocore."""
     with scripted() as server:
         environment = {
             "HTTP_PROXY": f"http://127.0.0.1:{server.port}",
@@ -583,14 +583,14 @@ REGIONS = ("eu-west-1", "us-east-1", "ap-southeast-7", "mx-central-1", "us-gov-w
 
 @pytest.fixture
 def no_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Addresses are looked at, and nothing is sent: to read the certificates for each takes longer than all else."""
+    """Skip the certificates, which take longer to read than everything else: no request is sent."""
     monkeypatch.setattr(credentials, "_tls", lambda session: None)
 
 
 @pytest.mark.usefixtures("no_certificates")
 @pytest.mark.parametrize("region", REGIONS)
 def test_a_regions_endpoint_is_botocores(region: str) -> None:
-    """In every partition; one of a form that the direct request path does not know is asked of botocore."""
+    """This includes every partition; the direct request path asks botocore for unknown forms."""
     session = botocore.session.get_session()
     endpoint = endpoint_of(TableSettings("default", "single-table", region=region), session)
     assert endpoint is not None
@@ -608,7 +608,7 @@ def test_a_regions_endpoint_is_botocores(region: str) -> None:
     ],
 )
 def test_an_endpoint_that_the_environment_names_is_used(name: str, value: str) -> None:
-    """As botocore uses it."""
+    """botocore uses the same one."""
     with mock.patch.dict(os.environ, {name: value}):
         session = botocore.session.Session()
         endpoint = endpoint_of(TableSettings("default", "single-table", region="eu-west-1"), session)

@@ -1,4 +1,4 @@
-"""While DynamoDB is away, whatever asks it is answered with status 503, in time, and as the client prefers."""
+"""While DynamoDB is unavailable, every page returns status 503 in time, in the client's preferred format."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def get(request: pytest.FixtureRequest) -> Any:
 
 
 def assert_unavailable(response: Any) -> None:
-    """Status 503, when to try again, and nothing that is kept."""
+    """Assert status 503 with a retry time and without caching."""
     assert response.status_code == 503
     assert response.headers["Retry-After"] == str(RETRY_AFTER)
     assert response.headers["Cache-Control"] == "no-store"
@@ -82,14 +82,14 @@ def test_page_is_unavailable_wherever_it_asks(get: Any, page: str) -> None:
 
 @pytest.mark.parametrize("middleware", [WITH_SESSION, WITH_USER])
 def test_page_is_unavailable_if_a_middleware_asks(get: Any, middleware: str) -> None:
-    """Before the view, which itself asks for nothing; not even the test client takes it for a failure."""
+    """The error occurs before the view, and the test client does not report it as a failure."""
     with override_settings(MIDDLEWARE=[*MIDDLEWARE, middleware]), fault("unreachable"):
         assert_unavailable(get("nothing"))
 
 
 @pytest.mark.parametrize("name", ["throttled", "conflict", "denied", "no table", "server error", "lost answer"])
 def test_each_fault_is_unavailable(name: str) -> None:
-    """Whatever keeps the table from being used."""
+    """This includes every reason that makes the table unusable."""
     with fault(name):
         assert_unavailable(Client().get("/read/"))
 
@@ -141,7 +141,7 @@ def test_lost_write_says_that_it_may_be_saved() -> None:
     ],
 )
 def test_scripts_are_told_what_is_wrong(error: type[Exception], status: int, told: str) -> None:
-    """As the admin's pages say it at length."""
+    """The short message has the same meaning as the admin's page."""
     request = RequestFactory().get("/", headers={"accept": "application/json"})
     response = unavailable_response(request, error("private"), status=status)
     assert response.status_code == status
@@ -150,7 +150,7 @@ def test_scripts_are_told_what_is_wrong(error: type[Exception], status: int, tol
 
 
 def test_error_is_shown_to_developers_alone(caplog: pytest.LogCaptureFixture) -> None:
-    """It names endpoints and commands; the log has it always, once."""
+    """It names endpoints and commands; the log always contains it once."""
     with fault("unreachable"):
         assert b"dynamo_local" not in Client().get("/read/").content
         logged = [record for record in caplog.records if record.name == "dynamo_single.unavailable"]
@@ -162,27 +162,27 @@ def test_error_is_shown_to_developers_alone(caplog: pytest.LogCaptureFixture) ->
 
 @override_settings(TEMPLATES=[])
 def test_project_without_templates_has_a_page() -> None:
-    """As one that is an API alone."""
+    """For example, an API has no templates."""
     with fault("unreachable"):
         assert b"The database did not respond." in Client().get("/read/").content
 
 
 @override_settings(MIDDLEWARE=MIDDLEWARE[1:])
 def test_without_the_middleware_the_error_is_raised() -> None:
-    """As ever."""
+    """The error is the same as ever."""
     with fault("unreachable"), pytest.raises(EndpointUnreachable):
         Client().get("/read/")
 
 
 @override_settings(MIDDLEWARE=[*MIDDLEWARE, "tests.contract.table.unavailable_urls.failing"])
 def test_other_errors_are_raised() -> None:
-    """Of a middleware that fails for itself."""
+    """The error comes from the middleware itself."""
     with pytest.raises(ZeroDivisionError):
         Client().get("/nothing/")
 
 
 def silent(port: int) -> Any:
-    """Settings of a server that takes a request and says nothing, with little time for a page."""
+    """Return settings of a server that accepts requests without responding, with a short limit for pages."""
     declared = {"TABLE_NAME": "single-table", "ENDPOINT_URL": f"http://127.0.0.1:{port}", "MIGRATIONS": "trust"}
     return override_settings(DYNAMO_SINGLE={"default": declared}, DYNAMO_SINGLE_WEB_TIMEOUT=0.3)
 
@@ -205,7 +205,7 @@ def test_page_that_goes_on_sends_no_more(get: Any) -> None:
 
 
 def test_web_timeout_is_seconds_or_none() -> None:
-    """Anything else is refused when the project starts."""
+    """Any other value raises an error at the project's start."""
     with override_settings(DYNAMO_SINGLE_WEB_TIMEOUT=None):
         assert UnavailableMiddleware(lambda request: None).seconds is None
     with (
@@ -216,12 +216,12 @@ def test_web_timeout_is_seconds_or_none() -> None:
 
 
 def ids(found: list[CheckMessage]) -> list[str | None]:
-    """The ids of what checks found."""
+    """Return the ids of check messages."""
     return [message.id for message in found]
 
 
 def test_middleware_after_sessions_is_warned_of() -> None:
-    """What sessions meet would be a server error."""
+    """Errors in sessions would be server errors."""
     assert ids(check_middleware()) == []
     with override_settings(MIDDLEWARE=[SESSIONS, OURS]):
         assert ids(check_middleware()) == ["dynamo_single.W918"]
@@ -239,7 +239,7 @@ def test_timeout_beyond_the_total_one_is_warned_of() -> None:
 )
 @override_settings(ROOT_URLCONF=demo.ROOT_URLCONF, MIDDLEWARE=demo.MIDDLEWARE)
 def test_pages_of_demo_are_unavailable(page: str) -> None:
-    """To somebody who has a session; a form of a login asks first when it is sent."""
+    """This applies to users with a session; a login form sends requests only on submission."""
     client = Client()
     client.cookies["sessionid"] = "a" * 32
     with fault("unreachable"):
@@ -247,7 +247,7 @@ def test_pages_of_demo_are_unavailable(page: str) -> None:
 
 
 def test_admin_tells_its_script_in_json(pages: Any) -> None:
-    """As for what a choice suggests while it is typed."""
+    """Autocomplete uses the same format."""
     Company.objects.create(company_id="c1", name="Acme")
     with override_settings(ROOT_URLCONF=demo.ROOT_URLCONF, MIDDLEWARE=demo.MIDDLEWARE[1:]), fault("unreachable"):
         response = pages.client.get("/admin/", headers={"accept": "application/json, */*; q=0.01"})

@@ -1,4 +1,4 @@
-"""Pages that ask DynamoDB at each point of a response, and middlewares that ask it before or after the view."""
+"""Pages that query DynamoDB at each point of a response, and middlewares that do so before or after the view."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ async def awaited(request: HttpRequest) -> HttpResponse:
 
 
 def rendered(request: HttpRequest) -> TemplateResponse:
-    """A page that reads while its template is rendered, after the view."""
+    """Return a page that reads while its template is rendered, after the view."""
     template: Any = engines["django"].from_string("{% for company in companies %}{{ company.name }}{% endfor %}")
     return TemplateResponse(request, template, {"companies": Company.objects.all()})
 
 
 def stored(request: HttpRequest) -> HttpResponse:
-    """A page whose session is saved after it."""
+    """Return a page whose session is saved after it."""
     request.session["a"] = "b"
     return HttpResponse("stored")
 
@@ -52,7 +52,7 @@ def streamed(request: HttpRequest) -> StreamingHttpResponse:
 
 
 async def astreamed(request: HttpRequest) -> StreamingHttpResponse:
-    """The same in an event loop."""
+    """Return a streamed page in an event loop."""
 
     async def parts() -> AsyncIterator[str]:
         yield str(await Company.objects.filter(pk="c1").aexists())
@@ -62,7 +62,7 @@ async def astreamed(request: HttpRequest) -> StreamingHttpResponse:
 
 
 def repeated(request: HttpRequest) -> HttpResponse:
-    """A page that goes on after a read that failed."""
+    """Return a page that continues after a failed read."""
     failed = 0
     for _ in range(20):
         try:
@@ -73,7 +73,7 @@ def repeated(request: HttpRequest) -> HttpResponse:
 
 
 def nothing(request: HttpRequest) -> HttpResponse:
-    """A page that asks for nothing."""
+    """Return a page without requests."""
     return HttpResponse("nothing")
 
 
@@ -88,7 +88,7 @@ def with_session(get_response: Callable[[HttpRequest], HttpResponse]) -> Callabl
 
 
 def with_user(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """A middleware that asks for the user before the view."""
+    """Read the user before the view."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         assert request.user.is_anonymous in {True, False}
