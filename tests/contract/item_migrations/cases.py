@@ -26,7 +26,7 @@ from dynamo_single.evolution.backfill.rewrite import rewrite_index_keys
 from dynamo_single.evolution.snapshots import Snapshot
 from tests.unit.declaring import declare, forgotten
 
-#: What a writer wants to be stored, whatever the code of its day calls it.
+#: The intended values, whatever code of the time calls them.
 Wanted = Mapping[str, Any]
 #: The arguments that make an object of it.
 Arguments = Callable[[Wanted], dict[str, Any]]
@@ -39,7 +39,7 @@ def same(wanted: Wanted) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Code:
-    """A form of the model, and what code of its day makes of what is wanted."""
+    """A schema of the model, and its code's values for the intended ones."""
 
     model: Any
     arguments: Arguments = same
@@ -52,7 +52,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Phase:
-    """Passes that are made one after the other, and the code that is at work meanwhile."""
+    """Sequential passes, and the code that runs during them."""
 
     tasks: tuple[Task, ...]
     writers: tuple[Code, ...]
@@ -60,7 +60,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Case:
-    """A change: its phases, the code after it, and what no item has any more then."""
+    """A change: its phases, the code after it, and the attributes that are then gone."""
 
     old: Code
     last: Code
@@ -114,7 +114,7 @@ def renaming(old: str, new: str, **more: Any) -> Arguments:
 
 
 def leaving_out(name: str) -> Arguments:
-    """Code that does not know a value any more."""
+    """Return code that does not know an attribute any more."""
     return lambda wanted: {each: value for each, value in wanted.items() if each != name}
 
 
@@ -160,14 +160,14 @@ def place_missing() -> Case:
 
 
 def remove_key() -> Case:
-    """A key that is not read any more."""
+    """Return the removal of an unused key."""
     old, new = Code(lamp(BY_COLOUR)), Code(lamp())
     drop = (rewrite_index_keys(new.snapshot, ["gs2"]),)
     return Case(old, new, (Phase((), (old, new)), Phase(drop, (new,))), frozenset({"gs2pk", "gs2sk"}))
 
 
 def add_attribute() -> Case:
-    """A value with a default, and a folded copy of another one."""
+    """Return the addition of an attribute with a default, and of a folded copy."""
     old = Code(lamp())
     new = Code(lamp(watts=models.IntegerAttribute(default=40), folded=models.CanonicalAttribute(source="name")))
     fill = (fill_attribute(new.snapshot, "watts", lambda values: 40), fill_attribute(new.snapshot, "folded"))
@@ -204,7 +204,7 @@ def rename_unique() -> Case:
 
 
 def alter_attribute() -> Case:
-    """A text that becomes a number, in a key that follows."""
+    """Return the conversion of a string to a number, in a key that contains it."""
     old = Code(lamp(BY_SIZE))
     new = Code(lamp(BY_SIZE, size=models.IntegerAttribute(null=True)), converting("size", int))
     convert = convert_attribute(old.snapshot, new.snapshot, "size", int)
@@ -212,7 +212,7 @@ def alter_attribute() -> Case:
 
 
 def remove_attribute() -> Case:
-    """A value that nobody wants any more."""
+    """Return the removal of an unused attribute."""
     old, new = Code(lamp()), Code(lamp(without="colour"), leaving_out("colour"))
     drop = drop_attribute(old.snapshot, new.snapshot, "colour")
     return Case(old, new, (Phase((), (old, new)), Phase((drop,), (new,))), frozenset({"colour"}))
@@ -236,7 +236,7 @@ def remove_unique() -> Case:
 
 
 def move() -> Case:
-    """Another primary key and another type, of what is unique and in an index; nobody writes the new form meanwhile."""
+    """Return a new primary key and type for unique objects in an index; no code writes the new form during the move."""
     old = Code(lamp(BY_COLOUR, email=models.EmailAttribute(null=True, unique=True)))
     unique = models.EmailAttribute(null=True, unique=True)
     new = Code(lamp(BY_COLOUR, primary=("LIGHT#{lamp_id}", "#"), item_type="Light", email=unique))
@@ -259,9 +259,9 @@ def changed_items() -> Case:
 
 
 def upgraded_items() -> Case:
-    """Items of an earlier schema version: a text becomes a number by the pass.
+    """Return items of an earlier schema version: the pass converts a string to a number.
 
-    No code of now runs meanwhile: it cannot read items of the earlier version.
+    No current code runs during it, because it cannot read items of the earlier version.
     """
 
     def number(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -274,7 +274,7 @@ def upgraded_items() -> Case:
     return Case(old, new, (Phase((), (old,)), Phase(upgrade, ())))
 
 
-#: By name; the models of each are declared once.
+#: Cases by name; the models of each are declared once.
 CASES: dict[str, Callable[[], Case]] = {
     each.__name__: cache(each)
     for each in (

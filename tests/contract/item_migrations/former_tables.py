@@ -1,4 +1,4 @@
-"""Tables that commands of the former release left when they were killed, as ``former_tables.json`` has them.
+"""Tables that killed commands of the former release left, from ``former_tables.json``.
 
 Made once with the code of commit 70364a6, in processes of its own and on the local engine. For each operation:
 
@@ -28,7 +28,7 @@ DATA = Path(__file__).with_suffix(".json")
 
 @dataclass(frozen=True)
 class FormerTable:
-    """One table: which operation was stopped, and where."""
+    """A table with the operation that was stopped, and its position."""
 
     operation: str
     stop: str
@@ -41,14 +41,14 @@ class FormerTable:
 
     @property
     def is_ended(self) -> bool:
-        """Whether nothing is left to do."""
+        """Return whether the change is complete."""
         return self.stop.startswith("finish") and not any(
             '"opened"' in item["forms"]["S"] for item in self.items if "forms" in item
         )
 
     @property
     def is_applied(self) -> bool:
-        """Whether the table has the second migration as applied."""
+        """Return whether the table has the second migration as applied."""
         return any("0002" in item["sk"]["S"] for item in self.items if item["sk"]["S"].startswith("APPLIED#"))
 
     def restore(self, table: Table, folder: Path) -> None:

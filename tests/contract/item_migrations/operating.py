@@ -1,4 +1,4 @@
-"""A process that carries a case out, all phases or one, and names each request before it; to be killed by a test."""
+"""A process that runs one or all phases of a case, and prints each request before it, until a test kills it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from dynamo_single.testing import intercept  # noqa: E402
 from tests.contract.item_migrations.cases import CASES  # noqa: E402
 from tests.contract.item_migrations.test_operations import works  # noqa: E402
 
-#: How many items are read at once.
+#: The number of items per read.
 PAGE = int(os.environ.get("MIGRATION_PAGE", "10"))
 
 
 def main(name: str, *phases: str) -> None:
-    """Begin, or go on where another process was killed."""
+    """Start, or continue after a killed process."""
 
     def tell(operation: str, params: Mapping[str, Any]) -> None:
         print(operation, flush=True)

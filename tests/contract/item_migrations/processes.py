@@ -29,7 +29,7 @@ class Process:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Within the block it is this process that asks the table, and that has its bindings."""
+        """Run the block as this process, with its state and bindings."""
         before, generation = dict(knowledge._tables), bindings.generation
         self._become(self._known, self._generation)
         try:
@@ -44,13 +44,13 @@ class Process:
         knowledge._tables.update(known)
 
     def hear(self) -> None:
-        """What it has read is too old by now: it asks the table again."""
+        """Expire the cached state, so that the process reads the table again."""
         for known in self._known.values():
             known.renew_at = -math.inf
 
 
 class World:
-    """What the objects are, by all that was written; and a random history of writing and reading them."""
+    """The intended objects after all writes, and a random history of reads and writes."""
 
     def __init__(self, chance: random.Random, listed: Callable[[Process], list[str] | None]) -> None:
         self.chance, self.listed = chance, listed
@@ -62,12 +62,12 @@ class World:
         self._number = 0
 
     def act(self, process: Process, times: int = 1) -> None:
-        """Let a process do something, and look whether it gets what was written."""
+        """Let a process act, and check its results against the intended objects."""
         reading = (self.get, self.filter, self.hold)
         counting = (self.add,) if hasattr(process.model, "deleted_objects") else (self.add, self.count)
         ways = (self.create, self.save, self.update, self.together, self.delete, self.release, *counting, *reading)
         for _ in range(times):
-            # Nobody else does anything meanwhile but for the migration: an expectation is about one thing.
+            # Only the migration runs in parallel, so each expectation tests one thing.
             if self._turn.acquire(blocking=False):
                 try:
                     with process.at_work():
@@ -115,7 +115,7 @@ class World:
         self._change(process, obj)
 
     def _change(self, process: Process, obj: Any) -> None:
-        """Set something of an object and save it; what is as it was is not written."""
+        """Change an object and save it; unchanged attributes are not written."""
         part = self.chance.choice(("text", "document", "other", "none"))
         name = {"text": process.text, "document": process.document}.get(part, "other")
         value: Any = {"a": self.chance.randrange(9), "b": 1} if part == "document" else self._text()
@@ -154,7 +154,7 @@ class World:
             self._note(pk, number=self.objects[pk]["number"] + 2)
 
     def count(self, process: Process) -> None:
-        """A number that is added to past the ways of an object, which writes all the others."""
+        """Add to a number with a direct request that bypasses the objects."""
         pk = self._some()
         if pk is not None:
             values = {"text": self._text(), "document": {"a": 7}, "other": "y"}
@@ -202,7 +202,7 @@ class World:
             self.held.append((process, process.model.objects.get(pk=pk), self.revisions[pk]))
 
     def release(self, process: Process) -> None:
-        """An object that was read a while ago is written: what it does not change stays, whoever wrote it."""
+        """Write an object that was read earlier; unchanged attributes keep other processes' values."""
         mine = [each for each in self.held if each[0] is process]
         if not mine:
             return
@@ -216,7 +216,7 @@ class World:
             assert self.revisions[obj.pk] != revision, f"{obj.pk} was not changed since, {self.done[-12:]}"
 
     def look(self, process: Process) -> None:
-        """Every object is as it was written."""
+        """Check that every object has its intended values."""
         with process.at_work():
             for pk in sorted(self.objects):
                 self._check(process, process.model.objects.get(pk=pk))

@@ -1,4 +1,4 @@
-"""A small project in two folders, of old and new code, and its processes, which are stopped, killed and forgotten."""
+"""A small project with old and new code in two folders, and its processes, which are stopped and killed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests import children
 from tests.strict import MOST_SKEW, Strict, strict
 
 ROOT = Path(__file__).resolve().parents[3]
-#: Seconds by which the server's clock is put forward: a lease at an endpoint on this machine, and more than the margin.
+#: The lead of the server's clock in seconds: a lease at a local endpoint plus more than the margin.
 LEAP = 4
 MOST_AHEAD = MOST_SKEW - 60
 SETTINGS = """
@@ -75,7 +75,7 @@ OLD = {
     "BOARD": '"BOARD#{board}", "{note_id}"',
     "KEY": "",
 }
-#: The changes by name: what is declared otherwise, and the operation. Code of before is refused by the last two.
+#: Changes by name: the new declaration and the operation. The last two reject old code.
 CHANGES: dict[str, tuple[dict[str, str], str]] = {
     "rename": ({"BODY": "text"}, 'migrations.RenameAttribute("Note", "body", "text", stored="text")'),
     "key": (
@@ -149,7 +149,7 @@ class Project:
     def leap(self) -> None:
         """Let more than a lease and its margin pass, by the server's clock.
 
-        botocore does not set its clock: new processes are refused once the server is more than five minutes ahead.
+        botocore does not correct its clock: new processes are rejected if the server is more than five minutes ahead.
         """
         with self._turn:
             if self.server.ahead + LEAP < MOST_AHEAD:
@@ -174,7 +174,7 @@ class Project:
 
 @contextmanager
 def project_for(folder: Path, table: Table, changes: Sequence[str], transport: str = "direct") -> Iterator[Project]:
-    """A project whose first migration is carried out."""
+    """Return a project with an applied first migration."""
     host, _, port = str(table.settings.endpoint_url).removeprefix("http://").partition(":")
     with strict((host, int(port))) as server:
         project = Project(folder, table, server, changes, transport)
@@ -204,11 +204,11 @@ class Migrate:
 
     @property
     def is_running(self) -> bool:
-        """Whether it has not ended."""
+        """Return whether the process is still running."""
         return self._reader.is_alive()
 
     def result(self, *, leaps: bool = False) -> tuple[int, str]:
-        """Its exit code and what it said; with ``leaps`` the server's clock runs ahead meanwhile."""
+        """Return the exit code and the output; with ``leaps``, the server's clock runs ahead."""
         while self._reader.is_alive():
             self._reader.join(0.2)
             if leaps:
@@ -223,11 +223,11 @@ class Migrate:
 
 
 class Worker:
-    """A process that writes: what it was told, and what it has acknowledged."""
+    """A writing process: its commands, and its acknowledged writes."""
 
     def __init__(self, project: Project, code: str, name: str) -> None:
         self.project, self.code, self.name = project, code, name
-        #: By identifier, what may be stored: ``None`` for nothing. Two values where an outcome is not known.
+        #: The possible stored values by identifier: ``None`` for a missing one, and two values for an unknown outcome.
         self.possible: dict[str, list[Any]] = {}
         self.acknowledged = 0
         self.refusals: list[str] = []
@@ -277,7 +277,7 @@ class Worker:
         self.process.tell(json.dumps(words))
 
     def wait(self) -> None:
-        """Wait until it has done what it was told."""
+        """Wait until the process has completed its command."""
         assert self.idle.wait(60), f"{self.name} does not answer: {self.faults}"
         assert self.faults == [], "\n".join(self.faults)
 
@@ -298,7 +298,7 @@ class Worker:
         self.wait_until_stopped()
 
     def go_on(self) -> None:
-        """Let it go on."""
+        """Let the process continue."""
         self.process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
@@ -309,7 +309,7 @@ class Worker:
 
 
 def assert_whole(project: Project) -> None:
-    """All that was acknowledged is stored, in the new form only, and in each list; claims are exact."""
+    """Assert that all acknowledged writes are stored, only in the new form, in each list, with exact claims."""
     workers = [each for each in project.workers if each.code in ("old", "new")]
     assert [each.faults for each in workers if each.faults] == []
     items = project.stored()

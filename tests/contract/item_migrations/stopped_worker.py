@@ -1,6 +1,6 @@
-"""A process of a small project that writes what it is told, or at random, and says what was acknowledged.
+"""A process of a small project that writes given or random values, and prints acknowledged writes.
 
-Reads a command as JSON in each line, and writes what happened in the same way: see ``stopped_project.Worker``.
+Read a command as JSON from each line, and print the results the same way: see ``stopped_project.Worker``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def say(*words: Any) -> None:
 
 
 def repeated(write: Callable[[], object]) -> None:
-    """Write, and do a block again as its error says: the server's clock may leap during each attempt."""
+    """Write, and retry a block as its error says: the server's clock may leap during each attempt."""
     for left in reversed(range(10)):
         try:
             write()
@@ -54,7 +54,7 @@ def repeated(write: Callable[[], object]) -> None:
 
 
 class Work:
-    """What this process knows of its own notes, which nobody else writes."""
+    """This process's knowledge of its own notes, which no other process writes."""
 
     def __init__(self, name: str) -> None:
         self.name, self.chance, self.number = name, random.Random(name), 0
@@ -62,18 +62,18 @@ class Work:
         self.unclear: set[str] = set()
 
     def values(self) -> dict[str, Any]:
-        """Something to be stored."""
+        """Return values to store."""
         self.number += 1
         board, title = self.chance.choice("ABC"), self.chance.choice("XYZ")
         code = f"{self.name}-{self.number}"
         return {"body": f"text {self.number}", "board": board, "title": title, "code": code, "rank": 0}
 
     def arguments(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The same as this code calls it."""
+        """Return the values under this code's names."""
         return {TEXT if name == "body" else name: value for name, value in values.items()}
 
     def acknowledge(self, changes: dict[str, Any], write: Callable[[], object], added: int = 0) -> None:
-        """Write, and say how it ended."""
+        """Write, and print the outcome."""
         try:
             repeated(write)
         except OutcomeUnknown:
@@ -82,7 +82,7 @@ class Work:
         except BulkError as error:
             if not isinstance(error.__cause__, FormNotApplied):
                 raise
-            self.unclear |= changes.keys()  # the first of them may be written
+            self.unclear |= changes.keys()  # the first may be written
             say("unknown", changes, added)
             say("refused", str(error))
         except (FormNotApplied, KeyNotFilled) as error:
@@ -96,12 +96,12 @@ class Work:
             say("ok", changes, added)
 
     def some(self) -> str:
-        """One of the notes."""
+        """Return a random note."""
         known = sorted(self.own.keys() - self.unclear)
         return self.chance.choice(known) if known else ""
 
     def new(self) -> tuple[str, dict[str, Any]]:
-        """A new note that is not stored."""
+        """Return a new unsaved note."""
         values = self.values()
         return f"{self.name}-{self.number}", values
 
@@ -111,7 +111,7 @@ class Work:
         self.acknowledge({pk: values}, lambda: Note.objects.create(note_id=pk, **self.arguments(values)))
 
     def save(self) -> None:
-        """A note that is read, changed and saved."""
+        """Read, change and save a note."""
         if not (pk := self.some()):
             return
         values = {**self.values(), "rank": self.own[pk]["rank"]}
@@ -147,7 +147,7 @@ class Work:
         self.acknowledge({}, write, added=1)
 
     def delete(self) -> None:
-        """A note is deleted."""
+        """Delete a note."""
         if pk := self.some():
             self.acknowledge({pk: None}, lambda: Note.objects.consistent().get(pk=pk).delete())
 
@@ -198,7 +198,7 @@ class Work:
         os._exit(0)
 
     def seed(self, number: int) -> None:
-        """Measure the endpoint as ``migrate`` does before a change; notes, and the one that all add to."""
+        """Measure the endpoint like ``migrate``, and create notes and the shared counter."""
         table = get_table()
         tolerance = tolerance_of(accepted_ages(table)) or 0.0
         knowledge.change(table, lambda state: replace(state, fences={table.settings.place: tolerance}))
@@ -223,7 +223,7 @@ class Work:
 
 
 def main(name: str) -> None:
-    """Do what each line says."""
+    """Execute each line."""
     work = Work(name)
     stops = Stops(partial(say, "stops"), lambda operation, text: operation in WRITES and "PROCESS#" not in text)
     with intercept(stops.checked):

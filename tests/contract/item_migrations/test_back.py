@@ -24,7 +24,7 @@ from tests.histories.app import Beginning, History, history
 
 OTHERWISE = {"by_name": models.IndexKey("gs1", "SHOPS", "{name}#{shop_id}")}
 CONDITIONAL = {"by_name": models.IndexKey("gs1", "SHOP", "{name:last}")}
-#: What the model is declared with before, what it is declared with afterwards, and what is answered.
+#: The model's former and new members, and the answers to questions.
 CHANGES: Mapping[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
     "remove key": ({"keys": BY_NAME}, {}, []),
     "alter key": ({"keys": BY_NAME}, {"keys": OTHERWISE}, []),
@@ -49,7 +49,7 @@ CHANGES: Mapping[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
     ),
     "counter": ({}, {"count": models.CounterAttribute("members")}, []),
 }
-#: After how many requests a run is killed first, and then.
+#: The numbers of requests before the first and later kills.
 FIRST_KILL, STEP = 12, examples(50, 1)
 
 
@@ -61,7 +61,7 @@ def app(tmp_path: Path, table: Table) -> Iterator[History]:
 
 
 def declared(app: History, **attributes: Any) -> Any:
-    """The model, with members that nobody has."""
+    """Return the model with unusual members."""
     model = shop(app, members=models.Children("Member"), **attributes)
     home = models.ReferenceAttribute("histories.Shop", on_delete=models.DO_NOTHING)
     app.model("Member", primary=("SHOP#{home_id}", "MEMBER#{shop_id}"), home=home)
@@ -69,7 +69,7 @@ def declared(app: History, **attributes: Any) -> Any:
 
 
 def beginning(before: dict[str, Any]) -> Beginning:
-    """The first migration of a model, and what code has written after it."""
+    """Apply a model's first migration, and write with its code."""
 
     def begin(app: History) -> None:
         model = declared(app, **before)
@@ -88,7 +88,7 @@ BEGINNINGS = {name: beginning(before) for name, (before, _, _) in CHANGES.items(
 @pytest.mark.parametrize("until", [0, 1, 2, None])
 @pytest.mark.parametrize("name", CHANGES)
 def test_what_is_taken_back_leaves_what_was(app: History, table: Table, name: str, until: int | None) -> None:
-    """To the byte, and code of before goes on."""
+    """The items are identical to the byte, and old code continues."""
     before, after, answers = CHANGES[name]
     BEGINNINGS[name](app)
     was = stored(table), form(table)
@@ -107,7 +107,7 @@ def test_what_is_taken_back_leaves_what_was(app: History, table: Table, name: st
 def test_killed_run_is_taken_back(
     app: History, table: Table, monkeypatch: pytest.MonkeyPatch, name: str, *, turned: bool
 ) -> None:
-    """From wherever it was; with ``turned`` a revert is killed, and the change is carried out before the next one."""
+    """With ``turned``, a revert is killed, and the change is completed before the next one."""
     monkeypatch.setattr(knowledge, "LOCAL_LEASE", 0.01)
     before, after, answers = CHANGES[name]
     number = FIRST_KILL - STEP
@@ -120,7 +120,7 @@ def test_killed_run_is_taken_back(
         app.make(answers=answers)
         is_killed = killed(app, number, turned=turned)
         app.migrate("0001")
-        # A count that was killed leaves its mark, which the next count replaces.
+        # A killed count leaves its marker, which the next count replaces.
         left = sorted(re.sub(r"\('counting', \{'S': '\w+'\}\), ", "", each) for each in stored(table))
         assert (number, left) == (number, was)
         for path in app.folder.glob("0002*"):
@@ -130,7 +130,7 @@ def test_killed_run_is_taken_back(
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_ended_change_is_not_started_again(app: History, table: Table, name: str) -> None:
-    """A run was killed before Django recorded the migration, and another one has carried it out."""
+    """A run was killed before Django recorded the migration, and another run has completed it."""
     _, after, answers = CHANGES[name]
     BEGINNINGS[name](app)
     declared(app, **after)
@@ -143,7 +143,7 @@ def test_ended_change_is_not_started_again(app: History, table: Table, name: str
 
 
 def killed(app: History, number: int, *, turned: bool) -> bool:
-    """Kill a run, or a revert, after some requests; return whether it had not ended by then."""
+    """Kill a run or a revert after some requests; return whether it was incomplete."""
     app.migrate(until=1 if turned else 0, passed=turned)
     try:
         with crash_behind(number):
@@ -157,7 +157,7 @@ def killed(app: History, number: int, *, turned: bool) -> bool:
 
 
 def test_a_value_that_the_former_declaration_does_not_take_is_named(app: History, table: Table) -> None:
-    """Nothing is lost: the migration stays applied."""
+    """The values are kept, and the migration stays applied."""
     model = declared(app, town=models.UnicodeAttribute())
     app.make()
     app.migrate()
@@ -190,7 +190,7 @@ def test_a_model_that_was_renamed_is_taken_back(app: History, table: Table) -> N
 
 @pytest.mark.parametrize("reverse", [", reverse=lower", ""])
 def test_a_function_over_items_goes_back_by_another_one(app: History, table: Table, reverse: str) -> None:
-    """Without one, nothing is taken back, and Django says so."""
+    """Without a reverse function, nothing is reverted, and Django says so."""
     fill(declared(app))
     app.make()
     app.migrate("--fake-initial")

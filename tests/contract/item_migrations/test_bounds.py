@@ -1,4 +1,4 @@
-"""What work on items keeps to: the rates that it was given, the table's connections, and its memory."""
+"""Work on items respects its rates, the table's connections and its memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.contract.item_migrations.things import DOUBLING, double, put, scanned
 
 
 def test_every_request_keeps_to_the_rates(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before each read and each write of items the pace is asked, which knows what all threads have consumed."""
+    """Each read and write of items waits for the pace, which counts all threads."""
     put(table, *map(thing, range(20)))
     asked: list[float] = []
 
@@ -45,7 +45,7 @@ def test_the_units_of_a_report_are_those_of_the_requests(table: Table, sent: lis
 
 
 def test_as_many_threads_as_there_are_connections(table: Table) -> None:
-    """More segments than that are read one after the other."""
+    """Further segments are read sequentially."""
     put(table, *map(thing, range(100)))
     seen: set[str] = set()
 
@@ -59,7 +59,7 @@ def test_as_many_threads_as_there_are_connections(table: Table) -> None:
 
 
 def pages(total: int, size: int) -> Any:
-    """Answers a Scan with so many items, none of which is stored anywhere."""
+    """Respond to a Scan with a number of items that are not stored."""
 
     def interceptor(operation: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
         if operation != "Scan":
@@ -76,7 +76,7 @@ def pages(total: int, size: int) -> Any:
 
 
 def test_memory_does_not_grow_with_the_table(table: Table) -> None:
-    """Twenty times as many items take no more of it: a page is held at once."""
+    """Twenty times as many items need the same memory, because one page is loaded at a time."""
 
     def peak(total: int) -> int:
         delete_checkpoints(table, "shop", "0002_double")
@@ -88,12 +88,12 @@ def test_memory_does_not_grow_with_the_table(table: Table) -> None:
         assert report.matched == total
         return most
 
-    peak(500)  # what is made once is not counted
+    peak(500)  # one-time allocations do not count
     assert peak(10_000) < 1.5 * peak(500)
 
 
 def test_what_went_along_with_a_parent_is_found(table: Table) -> None:
-    """Whatever type it is of itself, by the parent's old type."""
+    """The parent's old type finds it, whatever its own type is."""
     put(
         table,
         thing(1, deletedAt={"N": "1"}, deletedWith={"S": "Lamp#7"}),

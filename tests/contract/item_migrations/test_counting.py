@@ -1,4 +1,4 @@
-"""What is counted: a migration counts what was stored before, once code that does not count is refused."""
+"""A migration counts existing items after code without counts is blocked."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ HOME_KEYS = {"by_home": models.IndexKey("gs2", "HOME#{home_id}", "{shop_id}")}
 
 
 def member(app: History, keys: dict[str, Any] | None = None, **options: Any) -> Any:
-    """A model that refers to shops, and three members of the first one, one of which went to the trash."""
+    """Return a model that refers to shops, and three members of the first one, one of them in the trash."""
     home = models.ReferenceAttribute("histories.Shop", **options)
     return app.model("Member", keys=keys, bases=(models.SoftDeleteModel,), home=home)
 
@@ -68,12 +68,12 @@ def join(model: Any, *names: str, home: str = "a") -> None:
 
 
 def numbers(name: str) -> list[str | None]:
-    """What the items of the three shops have under a name."""
+    """Return the values of an attribute in the items of the three shops."""
     return [item(shop_id).get(name) for shop_id in "abc"]
 
 
 def checked_since(app: History, *names: str) -> Any:
-    """The model whose reference all code checks now, and these members of before, none of whom is counted yet."""
+    """Return a model whose reference is now checked by all code, and members that are not counted yet."""
     fill(shop(app))
     people = member(app, HOME_KEYS, on_delete=models.PROTECT)
     app.make()
@@ -86,7 +86,7 @@ def checked_since(app: History, *names: str) -> Any:
 
 
 def test_a_counter_is_counted(app: History) -> None:
-    """Until then nothing is asked by it; the key that it needs may be as new."""
+    """Until then, no query uses it; its key may be new too."""
     old, people = shop(app), member(app)
     fill(old)
     app.make()
@@ -107,7 +107,7 @@ def test_a_counter_is_counted(app: History) -> None:
 
 
 def test_a_counter_of_something_else_is_counted_again(app: History) -> None:
-    """Code goes on meanwhile, and does not ask by it."""
+    """Code continues in the meantime without queries by it."""
     fill(shop(app))
     shop_with_members(app)
     people = member(app, HOME_KEYS)
@@ -126,7 +126,7 @@ def test_a_counter_of_something_else_is_counted_again(app: History) -> None:
 
 
 def test_a_condition_on_what_is_renamed_follows_in_a_process_that_goes_on(app: History) -> None:
-    """It asks for the name that the items have, in every phase of the rename."""
+    """It uses the items' name in every phase of the rename."""
 
     def code(state: str) -> tuple[Any, Any]:
         new = shop_with_members(app, condition=Q(**{state: "open"}))
@@ -155,7 +155,7 @@ def test_a_condition_on_what_is_renamed_follows_in_a_process_that_goes_on(app: H
 
 
 def test_a_reference_that_is_checked_is_counted(app: History, table: Table) -> None:
-    """Whoever referred before was not counted; deletions hold to the number from then on."""
+    """Former references were not counted; deletions use the number afterwards."""
     old = shop(app)
     fill(old)
     people = member(app, HOME_KEYS, on_delete=models.PROTECT)
@@ -178,7 +178,7 @@ def test_a_reference_that_is_checked_is_counted(app: History, table: Table) -> N
 
 
 def test_a_reference_that_is_counted_under_another_name_is_counted_again(app: History) -> None:
-    """The name has the type of what refers, which moves."""
+    """The name contains the type of the referring model, which moves."""
     fill(shop(app))
     people = member(app, HOME_KEYS, on_delete=models.PROTECT, checked=True)
     app.make()
@@ -214,7 +214,7 @@ def test_what_an_index_does_not_show_yet_is_counted(
 
 
 def test_what_is_written_while_it_is_counted_is_counted_too(app: History, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the number happened to be right by what was read before."""
+    """This also applies if the number was right for the earlier reads."""
     people = checked_since(app, "m", "o")
     join(people, "n")
     left = ["m", "o"]
@@ -230,7 +230,7 @@ def test_what_is_written_while_it_is_counted_is_counted_too(app: History, monkey
 
 
 def test_who_comes_and_goes_while_it_is_counted_is_not_counted(app: History) -> None:
-    """As many are there at each Query, and the number is the same whenever it is read; but they are others."""
+    """Each Query finds the same number, but of different objects."""
     people = checked_since(app, "m", "o")
     visitors, inside = ["v", "w", "x"], list[Any]()
 
@@ -247,7 +247,7 @@ def test_who_comes_and_goes_while_it_is_counted_is_not_counted(app: History) -> 
 
 
 def test_an_item_that_was_counted_has_no_mark(app: History) -> None:
-    """What counted takes its own away."""
+    """The counting process removes its own marker."""
     fill(shop(app))
     shop_with_members(app)
     people = member(app, HOME_KEYS)
@@ -259,7 +259,7 @@ def test_an_item_that_was_counted_has_no_mark(app: History) -> None:
 
 
 def test_whoever_writes_takes_a_mark_away(app: History, table: Table) -> None:
-    """It was left by a run that was killed."""
+    """A killed run has left it."""
     fill(shop(app))
     shop_with_members(app)
     people = member(app, HOME_KEYS)
@@ -272,7 +272,7 @@ def test_whoever_writes_takes_a_mark_away(app: History, table: Table) -> None:
 
 
 def test_what_cannot_be_counted_yet_stays_open(app: History, table: Table) -> None:
-    """No key finds the objects: nobody is counted as none, and the next run goes on."""
+    """No key finds the objects: no number is written, and the next run continues."""
     fill(shop(app))
     people = member(app, on_delete=models.PROTECT)
     app.make()
@@ -292,7 +292,7 @@ def test_what_cannot_be_counted_yet_stays_open(app: History, table: Table) -> No
 
 
 def test_a_rehearsal_counts_what_it_can(app: History, table: Table) -> None:
-    """It says what cannot be tried yet, and goes on."""
+    """It reports the parts that it cannot test yet, and continues."""
     fill(shop(app))
     people = member(app, on_delete=models.PROTECT)
     app.make()
@@ -311,7 +311,7 @@ def test_a_rehearsal_counts_what_it_can(app: History, table: Table) -> None:
 
 
 def test_a_rehearsal_after_others_counts_as_often(app: History, table: Table) -> None:
-    """What earlier tasks would have written is looked at without another Query for each item."""
+    """The writes of earlier tasks are considered without another Query per item."""
     fill(shop(app))
     new = shop_with_members(app)
     people = member(app, HOME_KEYS)
@@ -324,7 +324,7 @@ def test_a_rehearsal_after_others_counts_as_often(app: History, table: Table) ->
 
 
 def test_the_requests_that_count_are_printed(app: History) -> None:
-    """Also where the model is not there any more that would say what is counted."""
+    """This works even if the counted model no longer exists."""
     shop_with_members(app)
     member(app, HOME_KEYS)
     app.make()
@@ -335,7 +335,7 @@ def test_the_requests_that_count_are_printed(app: History) -> None:
 
 @pytest.mark.parametrize("restored", [False, True])
 def test_a_removed_check_is_counted_again_at_a_revert(app: History, *, restored: bool) -> None:
-    """Code that does not count is refused until no code reads the number; a revert with it names who counts."""
+    """Code without counts is blocked until no code reads the number; a revert names the counting model."""
     fill(shop(app))
     people = member(app, HOME_KEYS, on_delete=models.PROTECT, checked=True)
     app.make()
@@ -356,7 +356,7 @@ def test_a_removed_check_is_counted_again_at_a_revert(app: History, *, restored:
 
 
 def test_numbers_of_what_a_function_changes_are_named(app: History) -> None:
-    """They are counted by another command: a function may have changed what they count."""
+    """Another command counts them again, because a function may have changed the counted objects."""
     fill(shop(app))
     shop_with_members(app, condition=Q(shop_id="m"))
     member(app, HOME_KEYS)
@@ -375,7 +375,7 @@ def test_numbers_of_what_a_function_changes_are_named(app: History) -> None:
 
 
 def test_counting_while_new_code_writes(app: History, table: Table) -> None:
-    """Whoever comes and goes meanwhile is counted once; a number that never stands still is counted when it does."""
+    """Objects that come and go are counted once; a changing number is counted when it is stable."""
     fill(shop(app))
     people = member(app, HOME_KEYS, on_delete=models.PROTECT)
     app.make()
@@ -406,7 +406,7 @@ def test_counting_while_new_code_writes(app: History, table: Table) -> None:
 
 
 class Coming(Thread):
-    """Members of both shops that come, move and go until it is over; what was stored before goes too."""
+    """Members of both shops that come, move and go until the end, including former ones."""
 
     def __init__(self, people: Any, name: str) -> None:
         super().__init__(daemon=True)
@@ -415,7 +415,7 @@ class Coming(Thread):
         self.error: Exception | None = None
 
     def run(self) -> None:
-        """Until it is over, or something is refused."""
+        """Run until the end or an error."""
         old = [f"old{number:02}" for number in range(40) if ("xy"[number // 20]) == self.name]
         try:
             for number in count():
@@ -463,7 +463,7 @@ def test_counting_that_was_killed_goes_on(app: History, monkeypatch: pytest.Monk
 
 @pytest.fixture
 def large(app: History) -> Any:
-    """Five members of the first shop that are more than a page, by a key that is sorted by their names; uncounted."""
+    """Create five uncounted members of the first shop that exceed a page, with a key sorted by name."""
     fill(shop(app))
     keys = {"by_home": models.IndexKey("gs2", "HOME#{home_id}", "{name}")}
 
@@ -500,7 +500,7 @@ def changing(people: Any, places: list[str]) -> Iterator[None]:
 
 
 def test_who_changes_places_while_it_is_counted_is_counted_once(app: History, large: Any) -> None:
-    """One that goes to where nobody looks any more is there all the time."""
+    """A member that moves to an already counted place exists all the time."""
     places = ["a"]
     with changing(large, places):
         app.migrate()
@@ -509,7 +509,7 @@ def test_who_changes_places_while_it_is_counted_is_counted_once(app: History, la
 
 
 def test_what_never_looks_the_same_is_named(app: History, large: Any) -> None:
-    """It is passed by and met twice by turns; the same command counts it at a quieter time."""
+    """It is missed and found twice in turns; the same command counts it at a quieter time."""
     with changing(large, ["a", "z"] * 100), pytest.raises(CommandError, match=r"SHOP#a.* The app counted 7 times"):
         app.migrate()
     assert numbers("refs:Member.home_id") == [None, None, None]
@@ -518,7 +518,7 @@ def test_what_never_looks_the_same_is_named(app: History, large: Any) -> None:
 
 
 def test_an_item_that_takes_no_mark_is_named(app: History, table: Table) -> None:
-    """It is as large as an item can be; the others are counted."""
+    """Its size is at the maximum; the others are counted."""
     shops = shop(app)
     fill(shops)
     people = member(app, HOME_KEYS, on_delete=models.PROTECT)
@@ -538,7 +538,7 @@ def test_an_item_that_takes_no_mark_is_named(app: History, table: Table) -> None
 
 
 def test_a_relation_that_is_checked_is_counted(app: History, table: Table) -> None:
-    """Its edges were counted by nobody before, on either side; an edge that old code has added counts too."""
+    """Its edges were not counted before on either side, and edges that old code has added count too."""
     fill(shop(app))
     tag = app.model("Tag")
     plain = shop(app, tags=models.ManyToMany(tag, related_name="shops"))

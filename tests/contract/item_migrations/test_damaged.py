@@ -1,4 +1,4 @@
-"""Damaged checkpoints, and what a table says of its items: each is named with a fix, and the fix works."""
+"""Errors name damaged checkpoints and states of a table with a fix, and the fix works."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def interrupted(table: Table) -> dict[str, dict[str, Any]]:
 
 
 def run_again(table: Table) -> None:
-    """Carry the work out with ``--force``, once the lease of an operator that was killed has ended."""
+    """Run the work with ``--force`` after the lease of a killed operator has ended."""
     with moved_time(timedelta(seconds=61)):
         run_work(DOUBLING, table, replace(SMALL, repairs=True))
 
@@ -73,7 +73,7 @@ def test_damaged_segment_stops_the_next_operator(table: Table) -> None:
 
 
 def test_damaged_checkpoints_can_be_forgotten(table: Table) -> None:
-    """As when the migration is taken back."""
+    """Reverting the migration deletes them too."""
     for what, damaged in damages(interrupted(table)[min(interrupted(table), key=len)]):
         store(table, damaged)
         assert (what, delete_checkpoints(table, "shop", "0002_double") > 0) == (what, True)

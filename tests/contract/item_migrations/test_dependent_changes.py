@@ -1,4 +1,4 @@
-"""Changes that depend on each other: begun together, one after the other, and taken back."""
+"""Dependent changes run together, sequentially, and can be reverted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def app(tmp_path: Path, table: Table) -> Iterator[History]:
 
 
 def shop(app: History, keys: dict[str, Any] | None = None, **attributes: Any) -> Any:
-    """The model as it is declared from now on."""
+    """Return the new declaration of the model."""
     return app.model(keys=keys, bases=(models.SoftDeleteModel,), **attributes)
 
 
@@ -53,7 +53,7 @@ def renamed(app: History, *names: str, key: bool = False) -> list[Any]:
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("until", range(5))
 def test_an_attribute_is_renamed_twice(app: History, until: int, *, together: bool) -> None:
-    """The second rename waits for the first one; codes of all three names go on."""
+    """The second rename waits for the first, and code with each of the names continues."""
     codes = renamed(app, "one", "two", "three", key=True)
     if not together:
         app.migrate("0002")
@@ -87,7 +87,7 @@ def test_a_rename_twice_is_taken_back(app: History, table: Table, until: int | N
 
 
 def test_a_former_name_is_taken_by_a_new_attribute(app: History) -> None:
-    """Code of before the rename would take it for its own: it goes on until then, and is refused from then on."""
+    """Code from before the rename would read the new attribute as its own, so it is blocked from then on."""
     old, renaming = renamed(app, "one", "two", key=True)
     app.migrate()
     new = shop(
@@ -109,7 +109,7 @@ def test_a_former_name_is_taken_by_a_new_attribute(app: History) -> None:
 
 
 def test_a_key_of_a_former_name_is_that_of_the_new_attribute(app: History) -> None:
-    """Its fingerprint is that of the key that named the renamed attribute."""
+    """Its fingerprint equals that of the key with the renamed attribute."""
     renamed(app, "one", "two", key=True)
     app.migrate()
     new = shop(app, by("one"), two=text(), one=text(default="1"))
@@ -122,7 +122,7 @@ def test_a_key_of_a_former_name_is_that_of_the_new_attribute(app: History) -> No
 
 
 def test_an_attribute_is_added_and_removed(app: History) -> None:
-    """In two migrations that are applied at once, in their order."""
+    """Two migrations are applied together, in their order."""
     old = shop(app)
     app.make()
     app.migrate()
@@ -161,7 +161,7 @@ def test_code_that_made_the_changes_is_never_locked_out(app: History, until: int
 
 
 def test_a_renamed_class_is_refused_before_its_migration(app: History) -> None:
-    """Its items would seem to be gone, and new ones would be stored beside them."""
+    """Its items would seem missing, and new ones would be stored next to them."""
     shop(app, name=text()).objects.create(shop_id="a", name="A")
     app.make()
     app.migrate("--fake-initial")
@@ -210,7 +210,7 @@ def test_a_key_waits_for_code_that_has_its_attributes(
 
 
 def test_changes_of_two_migrations_keep_their_names(app: History, table: Table) -> None:
-    """Errors name them, and the positions of their passes are deleted, though both are carried out by one run."""
+    """Errors name them, and the positions of their passes are deleted, although one run executes both."""
     shop(app)
     app.make()
     app.migrate()

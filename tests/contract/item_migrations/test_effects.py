@@ -1,4 +1,4 @@
-"""``makemigrations`` says what code will notice of each change, and names a cheaper way."""
+"""``makemigrations`` describes the effect of each change on running code, and suggests a cheaper way."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def app(tmp_path: Path, table: Table) -> Iterator[History]:
 
 
 def said(app: History, case: Case) -> str:
-    """What ``makemigrations`` says of a change."""
+    """Return the output of ``makemigrations`` for a change."""
     for code in (case.before, case.after):
         app.forget("Shop")
         given = {"name": models.UnicodeAttribute(), **code.declared}
@@ -32,7 +32,7 @@ def said(app: History, case: Case) -> str:
 
 
 def effect(case: Case) -> str:
-    """What the command has to say, by what both codes can do in the phases."""
+    """Return the expected description, from the abilities of both codes in the phases."""
     before, after = zip(*case.phases, strict=True)
     if any(one == other == REFUSED for one, other in case.phases):
         return "refused for all code while items are converted"

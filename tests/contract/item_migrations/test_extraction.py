@@ -1,4 +1,4 @@
-"""Values out of documents get attributes of their own: items of before are filled, with the keys that name them."""
+"""Extracted attributes and their keys are written to existing items."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BY_TOWN = {"by_town": models.IndexKey("gs1", "SHOP#{town}", "{shop_id}")}
 
 @Beginning
 def begin(app: History) -> None:
-    """The first migration, and what code has written after it."""
+    """Apply the first migration, and write with its code."""
     model = shop(app)
     app.make()
     app.migrate()
@@ -43,13 +43,13 @@ def app(tmp_path: Path, table: Table) -> Iterator[History]:
 
 
 def shop(app: History, keys: dict[str, Any] | None = None, **attributes: Any) -> Any:
-    """The model as it is declared from now on."""
+    """Return the new declaration of the model."""
     given = {"data": models.MapAttribute(default=dict), **attributes}
     return app.model(keys=keys, bases=(models.SoftDeleteModel,), options={"trash_index": "gs2"}, **given)
 
 
 def towns() -> dict[str, Any]:
-    """The towns that are stored beside the documents."""
+    """Return the towns stored next to the documents."""
     return {name: item(name).get("town") for name in "abc"}
 
 
@@ -164,7 +164,7 @@ def test_a_path_that_names_no_place_is_refused(path: str) -> None:
 
 
 def test_a_record_is_written_into_a_migration_and_a_key_of_its_own_moves_the_list(tmp_path: Path, table: Table) -> None:
-    """The list is on the first index; a key that is declared there sends it to the next one, and items follow."""
+    """The list is on the first index; a new key there moves it to the next one, and items are updated."""
     with history(tmp_path) as found:
         base = {"primary": ("{id}", "#SHOP"), "bases": (models.Record,)}
         old = found.model(**base)

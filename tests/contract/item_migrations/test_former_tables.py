@@ -1,4 +1,4 @@
-"""Tables that a command of the former release left in each of its phases, and how ``migrate`` goes on from there."""
+"""``migrate`` continues from each phase in which the former release's command can leave a table."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MEMBERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "counter": ({}, {}),
     "checked reference": ({"on_delete": models.PROTECT}, {"on_delete": models.PROTECT, "checked": True}),
 }
-#: What this release asks for in the migration that upgrades items: the function that ``Meta.upgrades`` had.
+#: The function of ``Meta.upgrades``, which this release needs in the migration that upgrades items.
 UPGRADES = "to=2, upgrades={1: titled}"
 FUNCTION = """
 
@@ -54,12 +54,12 @@ def titled(item):
 
 class"""
 TABLES = former_tables()
-#: Where no form is left to be changed: the state stays as the former release can read it.
+#: Cases without remaining changes: the former release can still read the state.
 ENDED = [each for each in TABLES if each.is_ended or each.operation == "ChangeShards"]
 
 
 def usual(tables: Sequence[FormerTable]) -> list[Any]:
-    """All tables; in a normal run, one of each operation, which was stopped in the middle of a pass if it has any."""
+    """Return all tables; a normal run tests one per operation, stopped within a pass if possible."""
     chosen: dict[str, FormerTable] = {}
     for each in tables:
         if "after item" in each.stop or each.operation not in chosen:
@@ -107,7 +107,7 @@ class Found:
         return item
 
     def look(self, side: str) -> None:
-        """All that was acknowledged is read, and listed; nothing else is left."""
+        """Check that all acknowledged items are read and listed, and no others exist."""
         code = self.case.after if side == "after" else self.case.before
         model: Any = self.model
         alive = {pk: value for pk, value in self.former.values.items() if value is not None}
@@ -125,13 +125,13 @@ class Found:
             assert [item for item in self.items() if item["sk"]["S"].startswith("WORK#")] == []
 
     def items(self) -> list[dict[str, Any]]:
-        """All that is stored."""
+        """Return all stored items."""
         return [item for page in self.table.pages(Request("Scan", {"ConsistentRead": True})) for item in page["Items"]]
 
 
 @pytest.mark.parametrize("former", TABLES, ids=str)
 def test_migrate_goes_on_from_each_phase(app: History, table: Table, former: FormerTable) -> None:
-    """Nothing is lost that the former release acknowledged, and nothing is left of its form."""
+    """Acknowledged items of the former release are kept, and its layout is gone."""
     found = Found(app, table, former)
     app.migrate(force=True)
     found.look("after")
@@ -140,7 +140,7 @@ def test_migrate_goes_on_from_each_phase(app: History, table: Table, former: For
 
 @pytest.mark.parametrize("former", usual([each for each in TABLES if each not in ENDED]), ids=str)
 def test_former_table_is_changed_only_if_forced(app: History, table: Table, former: FormerTable) -> None:
-    """The first run warns that processes of before cannot be seen. Nothing is changed until it is repeated."""
+    """The first run warns about invisible old processes, and changes nothing until it is repeated."""
     found = Found(app, table, former)
     before = found.items()
     with pytest.raises(CommandError, match=r"was migrated by an earlier release.*repeat the command with --force"):
@@ -149,13 +149,13 @@ def test_former_table_is_changed_only_if_forced(app: History, table: Table, form
     assert by_key == {(item["pk"]["S"], item["sk"]["S"]): item for item in before}
 
 
-#: A conversion without a function for the way back cannot be reverted, nor an upgrade.
+#: A conversion without a reverse function cannot be reverted, and neither can an upgrade.
 REVERTED = [each for each in TABLES if each.is_applied and each.operation not in ("AlterAttribute", "UpgradeItems")]
 
 
 @pytest.mark.parametrize("former", usual(REVERTED), ids=str)
 def test_revert_from_each_phase(app: History, table: Table, former: FormerTable) -> None:
-    """Nothing is lost either, and code of before goes on."""
+    """Acknowledged items are kept, and old code continues."""
     found = Found(app, table, former)
     app.migrate("0001", force=True)
     found.model = found.declare("before")

@@ -15,13 +15,13 @@ from tests.contract.table.test_provisioning import url
 
 
 def test_an_index_that_is_there_takes_one_request(table: Table, sent: list[SentRequest]) -> None:
-    """The table is described, and nothing else is sent."""
+    """Only the table's description is read."""
     assert ensure_indexes(table, ["gs1", "gs2"]) == []
     assert [each.operation for each in sent] == ["DescribeTable"]
 
 
 def test_missing_indexes_are_made_one_at_a_time(table: Table, sent: list[SentRequest]) -> None:
-    """Those that are asked for, and no others that the settings name."""
+    """Only required indexes are created, not all indexes in the settings."""
     with override_settings(DYNAMO_SINGLE=url(table, indexes="gs1,gs2,gs3,gs4,gs5,gs6")):
         assert ensure_indexes(get_table(), ["gs1", "gs4", "gs5"]) == ["gs4", "gs5"]
         described = get_table().send(Request("DescribeTable"))["Table"]["GlobalSecondaryIndexes"]
@@ -30,7 +30,7 @@ def test_missing_indexes_are_made_one_at_a_time(table: Table, sent: list[SentReq
 
 
 def test_an_index_that_is_being_filled_is_waited_for(table: Table) -> None:
-    """Until DynamoDB says that it is active."""
+    """The command waits until DynamoDB reports it as active."""
     seen = 0
 
     def creating(operation: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -58,7 +58,7 @@ def test_an_index_that_the_settings_do_not_name(table: Table) -> None:
 
 
 def test_an_index_with_other_keys(table: Table) -> None:
-    """It is not taken for the one that is needed."""
+    """It does not replace the required index."""
 
     def other(operation: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
         if operation != "DescribeTable" or inside:
@@ -75,7 +75,7 @@ def test_an_index_with_other_keys(table: Table) -> None:
 
 
 def test_a_table_that_is_not_there(table: Table) -> None:
-    """It is not made here: the error names the command that does."""
+    """The error names the command that creates it."""
     table.send(Request("DeleteTable"))
     with pytest.raises(TableNotFound, match="dynamo_setup"):
         ensure_indexes(table, ["gs1"])

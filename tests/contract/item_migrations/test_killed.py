@@ -1,4 +1,4 @@
-"""Processes that are killed by the system, at any instruction, while several threads are at work."""
+"""The operating system kills processes at any instruction, while several threads work."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from tests.contract.item_migrations.writers import World, assert_carried_over, s
 from tests.deep import IS_DEEP, deep, examples
 
 ROOT = Path(__file__).resolve().parents[3]
-#: How many processes are killed before one is left alone, and of which cases.
+#: The number of killed processes before the last one, and their cases.
 KILLS = examples(1, 6, "MIGRATION_KILLS")
-#: The cases of a normal run: one with transactions over several items, and one that takes claims.
+#: The cases of a normal run: one with transactions over several items, and one with claims.
 USUAL = {"move", "add_unique"}
-#: The case of a normal run whose writers are at work meanwhile.
+#: The case of a normal run with parallel writers.
 BESIDE = {"rename_unique"}
 ITEMS = examples(60, 500, "MIGRATION_ITEMS")
-#: How many writes there are beside each request of a process. In a deep run there are as many as there is time for.
+#: The number of writes per request of a process. A deep run has as many as the time allows.
 BESIDE_EACH = 4
-#: Within how many requests a process is killed that works while others write.
+#: The range of requests in which a process is killed while others write.
 WITHIN = int(os.environ.get("MIGRATION_KILLED_WITHIN", ITEMS))
 
 
@@ -47,7 +47,7 @@ def operator(table: Table, name: str, *phases: int) -> children.Dialogue:
 
 
 def requests(process: children.Dialogue, most: int | None = None, turns: Semaphore | None = None) -> list[str]:
-    """What a process says until it ends, or until it has said so much; with each request there are turns to write."""
+    """Return the output of a process up to its end or a limit; each request allows turns of writers."""
     said: list[str] = []
     while (most is None or len(said) < most) and (line := process.answer()):
         said.append(line.strip())
@@ -58,7 +58,7 @@ def requests(process: children.Dialogue, most: int | None = None, turns: Semapho
 
 @pytest.mark.parametrize("name", [each if each in USUAL else pytest.param(each, marks=deep) for each in CASES])
 def test_processes_that_are_killed(table: Table, name: str) -> None:
-    """However many are killed, the last one leaves what one that was not disturbed leaves."""
+    """The last process has the same result as an undisturbed one."""
     case, world, chance = CASES[name](), World(), random.Random(name)
     seeded(world, case, ITEMS)
     stored = scanned(table)
@@ -79,7 +79,7 @@ def test_processes_that_are_killed(table: Table, name: str) -> None:
 
 @pytest.mark.parametrize("name", [each if each in BESIDE else pytest.param(each, marks=deep) for each in CASES])
 def test_processes_that_are_killed_while_old_and_new_code_writes(table: Table, name: str) -> None:
-    """Nothing of what was acknowledged is lost, and every item, key and claim is what the last code would write."""
+    """Acknowledged writes are kept, and every item, key and claim matches the last code."""
     case, world, chance = CASES[name](), World(), random.Random(name)
     seeded(world, case, ITEMS)
     for number, phase in enumerate(case.phases):

@@ -239,7 +239,7 @@ def test_rename_waits_for_old_code(tmp_path: Path, table: Table) -> None:
 
 
 def left(label: str, primary: tuple[str, str], **options: str) -> str:
-    """What remains to be done after a rename of a model, beside a new one whose items have labels."""
+    """Return the remaining work after the rename of a model, next to a new model with labels in its items."""
     with forgotten():
         numbered = {"kind": models.ContentTypeAttribute(), "number": models.UnicodeAttribute()}
         declare(label, primary, options=options, **numbered)

@@ -46,7 +46,7 @@ def app(tmp_path: Path, table: Table) -> Iterator[History]:
 
 
 def shop(app: History, keys: dict[str, Any] | None = None, **attributes: Any) -> Any:
-    """The model as it is declared from now on."""
+    """Return the new declaration of the model."""
     bases = (models.SoftDeleteModel,)
     return app.model(keys=keys, bases=bases, **{"name": models.UnicodeAttribute(), **attributes})
 
@@ -59,7 +59,7 @@ def fill(model: Any, **values: Any) -> None:
 
 
 def item(shop_id: str = "a") -> dict[str, Any]:
-    """An item as it is stored, without its key and type."""
+    """Return a stored item without its key and type."""
     from dynamo_single.table import get_table
 
     key = {"pk": {"S": f"SHOP#{shop_id}"}, "sk": {"S": "#METADATA"}}
@@ -68,7 +68,7 @@ def item(shop_id: str = "a") -> dict[str, Any]:
 
 
 def write(table: Table, shop_id: str, **values: str) -> None:
-    """Write texts into an item as another process does that knows nothing of the migration."""
+    """Write strings into an item like a process without the migration."""
     names = {f"#{name}": name for name in values}
     params = {
         "Key": {"pk": {"S": f"SHOP#{shop_id}"}, "sk": {"S": "#METADATA"}},
@@ -80,7 +80,7 @@ def write(table: Table, shop_id: str, **values: str) -> None:
 
 
 def form(table: Table, item_type: str = "Shop") -> StoredForm:
-    """What the table says of the model."""
+    """Return the model's state in the table."""
     return run(knowledge.state_of(table)).forms[item_type]
 
 
@@ -93,7 +93,7 @@ def change(app: History, *arguments: str, answers: Any = (), **declared: Any) ->
 
 
 def test_a_key_is_filled(app: History, table: Table) -> None:
-    """Code of before goes on, and writes the key too."""
+    """Old code continues, and writes the key too."""
     old = shop(app)
     fill(old)
     new = shop(app, BY_NAME)
@@ -136,7 +136,7 @@ def test_a_key_with_a_condition_is_filled_with_what_meets_it(app: History) -> No
 
 
 def test_a_key_that_is_removed(app: History) -> None:
-    """No item has it any more, in the trash either."""
+    """No item has it any more, including the trash."""
     fill(change(app, keys=BY_NAME))
     change(app)
     assert "gs1pk" not in item()
@@ -144,7 +144,7 @@ def test_a_key_that_is_removed(app: History) -> None:
 
 
 def test_an_attribute_with_a_default(app: History) -> None:
-    """Written where it is missing, in the trash too; what somebody has set stays."""
+    """Missing values are written, including in the trash, and existing ones are kept."""
     old = shop(app)
     fill(old)
     new = shop(app, town=models.UnicodeAttribute(default="Bern"))
@@ -165,14 +165,14 @@ def test_an_attribute_that_may_be_missing_costs_nothing(app: History) -> None:
 
 
 def test_an_attribute_with_an_answer_for_its_default(app: History) -> None:
-    """It is in the file, and in the items."""
+    """The file and the items contain it."""
     fill(shop(app))
     change(app, size=models.IntegerAttribute(), answers=["1", "7"])
     assert item()["size"] == "7"
 
 
 def test_a_folded_copy(app: History) -> None:
-    """It is computed of the text."""
+    """The app computes it from the string."""
     fill(shop(app))
     change(app, folded=models.CanonicalAttribute(source="name"))
     assert item()["folded"] == "a"
@@ -189,7 +189,7 @@ def test_another_fold_writes_the_key_that_names_the_copy(app: History, fold: str
 
 
 def test_a_copy_is_read_from_its_source(app: History, table: Table) -> None:
-    """With a key that names it; where the source is not stored, nothing is written."""
+    """This includes its key; without a stored source, nothing is written."""
     town = {"primary": ("TOWN#{town_id}", "#METADATA"), "town_id": models.IdAttribute()}
     towns = app.model("Town", name=models.UnicodeAttribute(), **town)
     shop(app, town=models.ReferenceAttribute(towns, on_delete=models.DO_NOTHING, null=True))
@@ -236,7 +236,7 @@ def test_copies_of_what_a_function_changes_are_named(app: History) -> None:
 
 
 def test_what_follows_from_stored_objects_is_named(app: History) -> None:
-    """A model that is new, and made of another one whose objects are there; in a new table nothing is missing."""
+    """This concerns a new model derived from stored objects; a new table has none."""
     fill(shop(app))
     shop(app)
     home = models.ReferenceAttribute("histories.Shop", on_delete=models.DO_NOTHING)
@@ -249,7 +249,7 @@ def test_what_follows_from_stored_objects_is_named(app: History) -> None:
 
 
 def test_another_identity_of_what_others_refer_to_is_refused(app: History) -> None:
-    """Every object would get another ``pk``; the references are named."""
+    """Every object would get a new ``pk``; the error names the references."""
     shop(app)
     app.model("Member", home=models.ReferenceAttribute("histories.Shop", on_delete=models.DO_NOTHING))
     app.make()
@@ -260,7 +260,7 @@ def test_another_identity_of_what_others_refer_to_is_refused(app: History) -> No
 
 
 def test_a_rename_of_what_is_stored(app: History) -> None:
-    """The items have the new name alone, and code of before goes on with it."""
+    """The items have only the new name, and old code continues with it."""
     old = shop(app)
     fill(old)
     app.forget("Shop")
@@ -286,7 +286,7 @@ def test_a_rename_of_what_claims_follow_from_pauses_all_code(app: History) -> No
 
 
 def test_a_rename_in_python_alone(app: History) -> None:
-    """Nothing is written."""
+    """No item is written."""
     fill(shop(app))
     app.forget("Shop")
     new = app.model(bases=(models.SoftDeleteModel,), title=models.UnicodeAttribute(attr_name="name"))
@@ -296,7 +296,7 @@ def test_a_rename_in_python_alone(app: History) -> None:
 
 
 def test_a_value_that_is_stored_otherwise(app: History) -> None:
-    """It is converted in a pause."""
+    """A pause blocks code during the conversion."""
     fill(change(app, size=models.UnicodeAttribute(null=True)), size="7")
     new = shop(app, size=models.IntegerAttribute(null=True))
     app.make()
@@ -322,7 +322,7 @@ def test_an_attribute_that_may_have_been_renamed_keeps_its_values(app: History) 
 
 
 def test_a_unique_rule(app: History) -> None:
-    """Its claims are taken; then nobody else can have the value."""
+    """Its claims are written; then no other object can have the value."""
     old = shop(app)
     fill(old)
     new = shop(app, name=models.UnicodeAttribute(unique=True))
@@ -339,7 +339,7 @@ def test_a_unique_rule(app: History) -> None:
 @pytest.mark.parametrize("other", ["a", "d"])
 @pytest.mark.parametrize("corrected", ["changed", "deleted"])
 def test_two_that_have_one_value_are_named(app: History, other: str, corrected: str) -> None:
-    """The migration ends with both of them, one of which has the claim; either of them may be corrected."""
+    """The migration ends with both names, and one has the claim; either one can be corrected."""
     old = shop(app)
     fill(old)
     old.objects.create(shop_id="d", name="A")
@@ -364,7 +364,7 @@ def test_a_unique_rule_that_is_removed(app: History, table: Table) -> None:
 
 
 def test_another_primary_key_and_type(app: History) -> None:
-    """Items move with their claims; new code is refused until then."""
+    """Items move with their claims, and new code is blocked until then."""
     fill(change(app, keys=BY_NAME, name=models.UnicodeAttribute(unique=True)))
     new = shop(
         app,
@@ -384,12 +384,12 @@ def test_another_primary_key_and_type(app: History) -> None:
 
 
 def upper(values: Any) -> Any:
-    """What a project's own step does."""
+    """Apply a project's own step."""
     return None if values["name"] is None or values["name"].islower() else {"name": values["name"].lower()}
 
 
 def test_a_function_over_items(app: History) -> None:
-    """It runs once, and index keys follow."""
+    """It runs once, and index keys are updated."""
     fill(change(app, keys=BY_NAME))
     app.make("--empty")
     file = app.folder / f"{app.files[-1]}.py"
@@ -417,7 +417,7 @@ def test_a_function_over_items(app: History) -> None:
 )
 @pytest.mark.parametrize("until", [0, 1, None])
 def test_going_back_leads_to_what_was(app: History, table: Table, declared: Any, until: int | None) -> None:
-    """Of a change that is open, and of one that has ended: the same items, and the table says the same."""
+    """An open or completed change is reverted to the same items and the same state."""
     fill(shop(app))
     before = stored(table), form(table)
     shop(app, **declared)
@@ -428,14 +428,14 @@ def test_going_back_leads_to_what_was(app: History, table: Table, declared: Any,
 
 
 def stored(table: Table) -> list[str]:
-    """The items, but for those of migrations."""
+    """Return the items except those of migrations."""
     return sorted(
         str(sorted(each.items())) for each in table.send(Request("Scan"))["Items"] if each["pk"]["S"] != "MIGRATIONS"
     )
 
 
 def test_a_new_table_has_nothing_to_be_filled(app: History, table: Table) -> None:
-    """All migrations at once on an empty table: nothing is read, nothing stays open."""
+    """All migrations run on an empty table without reading items, and are complete."""
     change(app, keys=BY_NAME)
     setup_table()
     new = shop(app, BY_NAME)
@@ -446,7 +446,7 @@ def test_a_new_table_has_nothing_to_be_filled(app: History, table: Table) -> Non
 
 
 def test_a_table_that_is_older_than_migrations(app: History, table: Table) -> None:
-    """Its items are refused, and adopted after a look at samples."""
+    """Its items are rejected, and adopted after a check of samples."""
     fill(change(app, keys=BY_NAME))
     for sort in ("#STATE", *(f"APPLIED#histories#{name}" for name in app.files)):
         table.send(Request("DeleteItem", {"Key": {"pk": {"S": "MIGRATIONS"}, "sk": {"S": sort}}}))
@@ -461,7 +461,7 @@ def test_a_table_that_is_older_than_migrations(app: History, table: Table) -> No
 
 
 def test_items_that_are_not_as_the_migration_says_are_not_adopted(app: History, table: Table) -> None:
-    """They are named with what is wrong."""
+    """The error names them with the problem."""
     fill(shop(app))
     for sort in ("#STATE", "APPLIED#histories#0001_initial"):
         table.send(Request("DeleteItem", {"Key": {"pk": {"S": "MIGRATIONS"}, "sk": {"S": sort}}}))
@@ -473,7 +473,7 @@ def test_items_that_are_not_as_the_migration_says_are_not_adopted(app: History, 
 
 
 def test_the_requests_are_printed(app: History) -> None:
-    """``sqlmigrate`` sends nothing."""
+    """``sqlmigrate`` does not send requests."""
     shop(app, BY_NAME)
     app.make()
     said = app.run("sqlmigrate", "histories", "0002")
@@ -481,7 +481,7 @@ def test_the_requests_are_printed(app: History) -> None:
 
 
 def test_a_plan_names_what_is_open(app: History) -> None:
-    """Without going on with it."""
+    """The plan does not continue it."""
     shop(app, BY_NAME)
     app.make()
     app.migrate(until=0)
@@ -507,7 +507,7 @@ def test_the_former_option_says_what_to_run(app: History) -> None:
 
 
 def test_a_migration_whose_file_is_gone_is_not_carried_out(app: History) -> None:
-    """The error says what to do."""
+    """The error names the fix."""
     shop(app, BY_NAME)
     app.make()
     app.migrate(until=0)
@@ -546,7 +546,7 @@ def test_several_changes_are_carried_out_in_their_order(app: History, table: Tab
 
 
 def test_a_rehearsal_shows_items_before_and_after(app: History, table: Table) -> None:
-    """Nothing is written; neither what is to be applied, nor what is open."""
+    """Neither new nor open migrations are written."""
     fill(shop(app))
     before = stored(table)
     shop(app, BY_NAME, town=models.UnicodeAttribute(default="Bern"))
@@ -562,7 +562,7 @@ def test_a_rehearsal_shows_items_before_and_after(app: History, table: Table) ->
 
 
 def test_a_rehearsal_names_those_that_have_one_value(app: History, table: Table) -> None:
-    """Nobody has claimed it yet: the first one would, and each further one is named with it."""
+    """No claims exist yet: the first object would get it, and the others are reported with it."""
     fill(shop(app))
     write(table, "b", name="A")
     before = stored(table)
@@ -579,7 +579,7 @@ def test_a_rehearsal_names_those_that_have_one_value(app: History, table: Table)
 def test_a_rehearsal_names_so_many_and_counts_the_others(
     app: History, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It reads so many items of the table, too, as it is told."""
+    """It reads the requested number of items."""
     model = shop(app)
     for number in range(6):
         model.objects.create(shop_id=str(number), name="A")
@@ -596,7 +596,7 @@ def test_a_rehearsal_names_so_many_and_counts_the_others(
 
 
 def test_a_rehearsal_knows_which_claims_would_be_released(app: History, table: Table) -> None:
-    """A value that code of an earlier release has taken from one object and given to another is nobody else's then."""
+    """A value that former code has transferred to another object is free for it."""
     fill(shop(app))
     shop(app, name=models.UnicodeAttribute(unique=True))
     app.make()
@@ -623,7 +623,7 @@ def test_a_rehearsal_names_those_that_would_move_to_one_place(app: History) -> N
 def test_a_table_that_was_not_read_to_its_end_is_not_taken_for_a_new_one(
     app: History, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rest may hold items of the model: the key that the same run adds is filled."""
+    """The rest may contain items of the model, so the new key is backfilled."""
     change(app, keys=BY_NAME)
     setup_table()
     for number in range(3):
@@ -650,7 +650,7 @@ def test_a_rename_that_is_taken_back_while_it_is_open_keeps_what_old_code_has_wr
 def test_migrations_that_were_never_applied_are_named_by_the_server_and_in_the_log(
     tmp_path: Path, table: Table, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What ``runserver`` prints when it starts, and what any process says; ``migrate`` itself says nothing of it."""
+    """``runserver`` prints them at its start, every process logs them, and ``migrate`` does not."""
     monkeypatch.setattr(table, "replaced", 0)
     with history(tmp_path) as found:
         shop(found).objects.create(shop_id="a", name="A")

@@ -1,7 +1,7 @@
 """Reads that begin under one name of an attribute and end under another: a rename begins or ends between two responses.
 
-An export takes longer than ``migrate --finish`` waits for other processes. Each source of pages must find every object
-once, with the title that was written last.
+An export takes longer than ``migrate --finish`` waits for other processes. Each source of pages must return every
+object once, with its last title.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def heard(model: Any, stage: int) -> Callable[[], None]:
 
     def turn() -> None:
         stages.store(stage)
-        knowledge._tables.clear()  # as if it had been read too long ago
+        knowledge._tables.clear()  # as if it was read long ago
         model.objects.get(pk=CHANGED)
 
     return turn
@@ -407,7 +407,7 @@ def test_cursors_continue_after_a_rename_ends(app: History, way: str) -> None:
 
 
 def test_cursors_of_a_renamed_filter_are_refused(app: History) -> None:
-    """A cursor belongs to its conditions, and these name the attribute as it was stored."""
+    """A cursor belongs to its conditions, which contain the stored name."""
     stages(app, OPEN)
     model = declared(app, "title")
     page = later(model).page(3)

@@ -1,4 +1,4 @@
-"""Work on items: what it sends, how it goes on after it ended anywhere, and who carries it out."""
+"""Work on items: its requests, its continuation after any stop, and its operator."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from tests.contract.robustness.crashing import Crash, crash_behind
 
 
 def operations(sent: Sequence[SentRequest]) -> list[str]:
-    """What was sent, in order."""
+    """Return the operations sent, in order."""
     return [each.operation for each in sent]
 
 
 def test_what_a_small_table_takes(table: Table, sent: list[SentRequest]) -> None:
-    """Beside the items' own requests a check of the size, one that takes the work over, and a checkpoint for a page."""
+    """Next to the items' requests, there is a size check, a takeover, and a checkpoint per page."""
     put(table, thing(1), thing(2, double={"N": "4"}), {**thing(3), "itemType": {"S": "Other"}})
     sent.clear()
     report = run_work(DOUBLING, table, Options(segments=1))
@@ -56,7 +56,7 @@ def test_what_a_small_table_takes(table: Table, sent: list[SentRequest]) -> None
 
 
 def test_work_that_is_done_sends_one_request(table: Table, sent: list[SentRequest]) -> None:
-    """A migration of which a later operation ended begins with those that are done."""
+    """A migration with completed operations skips them."""
     put(table, thing(1))
     run_work(DOUBLING, table)
     sent.clear()
@@ -65,7 +65,7 @@ def test_work_that_is_done_sends_one_request(table: Table, sent: list[SentReques
 
 
 def test_other_work_of_the_same_name_is_begun_anew(table: Table) -> None:
-    """A migration file that was changed in between is not taken for the one that was carried out."""
+    """A changed migration file is not mistaken for the executed one."""
     put(table, thing(1))
     run_work(work(lambda item, others: ()), table)
     assert not run_work(replace(DOUBLING, mark="other"), table).before
@@ -82,7 +82,7 @@ def test_a_migration_that_is_forgotten_is_begun_anew(table: Table) -> None:
 
 
 def test_every_segment_is_read(table: Table) -> None:
-    """Several threads read the parts of a table beside each other, and together all of it."""
+    """Several threads read the segments of a table in parallel, and together all items."""
     put(table, *map(thing, range(200)))
     report = run_work(DOUBLING, table, Options(segments=7, page=10))
     assert (report.matched, report.changed) == (200, 200)
@@ -90,13 +90,13 @@ def test_every_segment_is_read(table: Table) -> None:
 
 
 def run_after_lease(table: Table) -> Any:
-    """Carry the work out once the lease of an operator that was killed has ended."""
+    """Run the work after the lease of a killed operator has ended."""
     with moved_time(timedelta(seconds=61)):
         return run_work(DOUBLING, table, SMALL)
 
 
 def test_it_goes_on_wherever_it_ended(table: Table) -> None:
-    """A process may be killed after any request: the next one leaves what an undisturbed one would have left."""
+    """After a kill at any request, the next process has the same result as an undisturbed one."""
     things = [thing(number) for number in range(8)]
     put(table, *things)
     with crash_behind(None) as asked:
@@ -111,7 +111,7 @@ def test_it_goes_on_wherever_it_ended(table: Table) -> None:
 
 
 def test_what_is_done_is_not_read_again(table: Table, sent: list[SentRequest]) -> None:
-    """The next run goes on after the last page whose checkpoint was written."""
+    """The next run continues after the last page with a checkpoint."""
     put(table, *map(thing, range(9)))
     seen = 0
 
@@ -131,7 +131,7 @@ def test_what_is_done_is_not_read_again(table: Table, sent: list[SentRequest]) -
 
 
 def test_a_second_operator_is_refused(table: Table) -> None:
-    """One hears who carries the work out, and since when; nothing is changed by the attempt."""
+    """The error names the operator and its start, and nothing changes."""
     put(table, *map(thing, range(3)))
     with crash_behind(4), pytest.raises(Crash):
         run_work(DOUBLING, table, SMALL)
@@ -141,7 +141,7 @@ def test_a_second_operator_is_refused(table: Table) -> None:
 
 
 def test_a_lease_that_has_ended_is_taken_over(table: Table) -> None:
-    """Who was killed says nothing more; a minute later the next operator goes on."""
+    """A minute after a kill, the next operator continues."""
     put(table, *map(thing, range(3)))
     with crash_behind(4), pytest.raises(Crash):
         run_work(DOUBLING, table, SMALL)
@@ -151,7 +151,7 @@ def test_a_lease_that_has_ended_is_taken_over(table: Table) -> None:
 
 
 def test_who_was_taken_over_from_stops(table: Table) -> None:
-    """An operator who was only slow changes no checkpoint any more, and hears why."""
+    """A slow operator does not change checkpoints after a takeover, and its error names the reason."""
     put(table, *map(thing, range(8)))
     taken = []
 
@@ -167,7 +167,7 @@ def test_who_was_taken_over_from_stops(table: Table) -> None:
 
 
 def test_two_operators_who_begin_at_once(table: Table) -> None:
-    """One of them carries the work out, whoever was first; the other one is refused."""
+    """One of them does the work, and the other one gets an error."""
     put(table, *map(thing, range(8)))
     inside: list[Any] = []
 
@@ -182,7 +182,7 @@ def test_two_operators_who_begin_at_once(table: Table) -> None:
 
 
 def test_an_item_that_is_written_meanwhile_is_changed_as_it_is_then(table: Table) -> None:
-    """Live traffic wins: the change follows from the newer value, and the newer value stays."""
+    """The change uses the newer value, which is kept."""
     put(table, thing(1))
     written = []
 
@@ -208,7 +208,7 @@ def another(table: Table, item: Item) -> None:
 
 @pytest.mark.parametrize("become", [gone, another])
 def test_an_item_that_is_gone_meanwhile_is_let_be(table: Table, become: Any) -> None:
-    """One that was deleted does not come back, and one that is another model's by now is not touched."""
+    """A deleted item is not recreated, and an item of another model is not changed."""
     put(table, thing(1))
 
     def change(item: Item, others: Mapping[Any, Item]) -> Sequence[Action]:
@@ -220,7 +220,7 @@ def test_an_item_that_is_gone_meanwhile_is_let_be(table: Table, become: Any) -> 
 
 
 def test_an_item_that_never_stands_still_is_a_failure(table: Table, sent: list[SentRequest]) -> None:
-    """It is read again five times, and then named with the reason."""
+    """It is read again five times, and then reported with the reason."""
     put(table, thing(1))
     number = 1
 
@@ -237,7 +237,7 @@ def test_an_item_that_never_stands_still_is_a_failure(table: Table, sent: list[S
 
 
 def refusing(*numbers: int) -> Any:
-    """A change that cannot be made of some things."""
+    """Return a change that fails for some things."""
 
     def change(item: Item, others: Mapping[Any, Item]) -> Sequence[Action]:
         if int(item["number"]["N"]) in numbers:
@@ -248,7 +248,7 @@ def refusing(*numbers: int) -> Any:
 
 
 def test_failures_are_named_and_the_rest_is_done(table: Table) -> None:
-    """The error has the keys and reasons, and says how to go on."""
+    """The error contains the keys and reasons, and the next step."""
     put(table, *map(thing, range(8)))
     with pytest.raises(
         MigrationIncomplete, match="run the same command again: it looks at these items alone"
@@ -277,7 +277,7 @@ def test_what_failed_is_tried_again_and_nothing_else(table: Table, sent: list[Se
 
 
 def test_of_many_failures_the_first_ones_are_kept(table: Table) -> None:
-    """They are counted, a hundred of a segment are named, and the next run looks at all items again."""
+    """All are counted, up to a hundred per segment are named, and the next run checks all items again."""
     put(table, *map(thing, range(150)))
     with pytest.raises(MigrationIncomplete, match="and 110 more") as caught:
         run_work(work(refusing(*range(120))), table, Options(segments=1))
@@ -287,7 +287,7 @@ def test_of_many_failures_the_first_ones_are_kept(table: Table) -> None:
 
 
 def test_what_the_table_refuses_ends_the_work(table: Table) -> None:
-    """Nothing is skipped: the error says how to go on, and the next operator need not wait."""
+    """No item is skipped: the error names the next step, and the next operator does not wait."""
     put(table, *map(thing, range(8)))
     updates = 0
 
@@ -305,7 +305,7 @@ def test_what_the_table_refuses_ends_the_work(table: Table) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_in_good_order(table: Table, number: signal.Signals) -> None:
-    """The item in hand is the last one; the next run goes on after it, and the signal means again what it did."""
+    """The current item is the last one, the next run continues after it, and the signal's handler is restored."""
     put(table, *map(thing, range(8)))
     before = signal.getsignal(number)
     changed = 0
@@ -328,7 +328,7 @@ def test_a_signal_ends_it_in_good_order(table: Table, number: signal.Signals) ->
 
 
 def test_progress(table: Table) -> None:
-    """First what is expected, then the sums after each page."""
+    """First the estimate is shown, then the sums after each page."""
     put(table, *map(thing, range(8)))
     told: list[Progress] = []
     run_work(DOUBLING, table, replace(SMALL, progress=told.append))
@@ -340,7 +340,7 @@ def test_progress(table: Table) -> None:
 
 
 def test_the_size_of_a_table(table: Table) -> None:
-    """DynamoDB's own count, with what it costs to read it."""
+    """It is DynamoDB's own count, with the cost of reading it."""
     put(table, *map(thing, range(8)))
     assert estimate(table).items == 8
     assert "reading them takes about" in str(estimate(table))
@@ -348,19 +348,19 @@ def test_the_size_of_a_table(table: Table) -> None:
 
 @pytest.mark.parametrize("options", [{"segments": 0}, {"segments": 65}, {"page": 0}, {"lease": 0}, {"max_wcu": 0}])
 def test_options_that_cannot_be(options: dict[str, Any]) -> None:
-    """They are refused before anything is sent."""
+    """The error is raised before any request is sent."""
     with pytest.raises(ConfigurationError):
         Options(**options)
 
 
 def test_not_within_a_block(table: Table) -> None:
-    """A block's writes are not stored yet, and work on items cannot be taken back."""
+    """A block's writes are not stored yet, and work on items cannot be rolled back."""
     with transactions.atomic(), pytest.raises(NotSupported, match="Call it outside"):
         run_work(DOUBLING, table)
 
 
 def test_a_dry_run_writes_nothing(table: Table, sent: list[SentRequest]) -> None:
-    """It reads as the work would, and shows items before and after, and what would fail."""
+    """It reads like the work, and shows items before and after, and failures."""
     put(table, *map(thing, range(8)))
     sent.clear()
     found = rehearse(Task(type_condition("Thing"), refusing(3, 4, 5)), table, sample=2)
@@ -372,7 +372,7 @@ def test_a_dry_run_writes_nothing(table: Table, sent: list[SentRequest]) -> None
 
 
 def twice(item: Item | None) -> dict[str, Any]:
-    """What a thing has more afterwards."""
+    """Return the change of a thing."""
     assert item is not None
     return {"double": {"N": str(2 * int(item["number"]["N"]))}}
 
@@ -385,7 +385,7 @@ def test_a_dry_run_of_a_large_table_ends(table: Table, sent: list[SentRequest]) 
 
 
 def test_a_place_that_is_deleted_meanwhile(table: Table) -> None:
-    """A segment goes on after the last item of its page, also if that is not stored any more."""
+    """A segment continues after the last item of its page, even if the item is deleted."""
     put(table, *map(thing, range(100)))
     seen: set[str] = set()
 

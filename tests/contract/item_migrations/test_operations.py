@@ -1,4 +1,4 @@
-"""Each operation while code of the old and of the new form writes, and after it was killed at any point."""
+"""Each operation runs while old and new code writes, and after a kill at any point."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from tests.contract.item_migrations.writers import World, Writer, assert_carried
 from tests.contract.robustness.crashing import Crash, crash_behind
 from tests.deep import examples
 
-#: How many items each operation finds, and how many writes each writer makes at the least while a phase goes on.
+#: The number of items of each operation, and the minimum number of writes of each writer per phase.
 ITEMS = examples(30, 2000, "MIGRATION_ITEMS")
 WRITES = examples(20, 300, "MIGRATION_WRITES")
-#: After how many requests more the next process is killed, and how many are killed at most.
+#: The steps between kills in requests, and the maximum number of kills.
 STRIDE = examples(7, 1, "MIGRATION_STRIDE")
 KILLED = examples(8, 10_000, "MIGRATION_KILLED")
 
@@ -50,7 +50,7 @@ def at_work(world: World, case: Case, number: int, turns: Semaphore | None = Non
 
 @pytest.mark.parametrize("name", CASES)
 def test_an_operation_while_old_and_new_code_writes(table: Table, name: str) -> None:
-    """Nothing is lost, and every item, key and claim is what the last code would write."""
+    """Acknowledged writes are kept, and every item, key and claim matches the last code."""
     case, world = CASES[name](), World()
     seeded(world, case, ITEMS)
     for phase in range(len(case.phases)):
@@ -63,7 +63,7 @@ def test_an_operation_while_old_and_new_code_writes(table: Table, name: str) -> 
 
 @pytest.mark.parametrize("name", CASES)
 def test_an_operation_that_is_killed_anywhere(table: Table, name: str) -> None:
-    """The next process leaves what one that was not disturbed leaves, to the byte."""
+    """The next process has the same result as an undisturbed one, to the byte."""
     case, world = CASES[name](), World()
     seeded(world, case, 7)
     stored = scanned(table)
@@ -75,19 +75,19 @@ def test_an_operation_that_is_killed_anywhere(table: Table, name: str) -> None:
         contents.restore(table, stored)
         with crash_behind(killed_after), pytest.raises(Crash):
             run(table, case)
-        time.sleep(0.02)  # the lease of the operator that was killed
+        time.sleep(0.02)  # the lease of the killed operator
         run(table, case)
         assert scanned(table) == wanted, f"killed after {killed_after} requests"
 
 
-#: How often work was begun.
+#: The number of starts.
 _RUNS = itertools.count(1)
 
 
 def run(table: Table, case: Case) -> None:
-    """All phases of a case, whoever has carried out some of it before."""
+    """Run all phases of a case, including partly executed ones."""
     for phase in range(len(case.phases)):
         for work in works(case, phase):
-            # Whoever was killed holds its lease no more.
+            # A killed operator does not hold its lease.
             with moved_time(timedelta(minutes=2 * next(_RUNS))):
                 run_work(work, table, Options(segments=1, page=3))

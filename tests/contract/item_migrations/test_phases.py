@@ -1,7 +1,7 @@
-"""What code of before and of after a change can do in each of its phases, forwards and back.
+"""The abilities of old and new code in each phase of a change, forwards and back.
 
-Both codes read, list, create and update in each phase, before its passes and after them. What a code is not refused
-must be right: whatever any code has written, whichever of them reads it.
+Both codes read, list, create and update in each phase, before and after its passes. Every allowed operation must be
+right for all writers and readers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dynamo_single.table import Table
 from tests.contract.item_migrations.test_migrate import form, stored
 from tests.histories.app import History, history
 
-#: What a code can do in a phase.
+#: The abilities of a code in a phase.
 ALL, NO_LIST, REFUSED = "all", "no list", "refused"
 Listing = Callable[[Any], Any]
 
@@ -37,7 +37,7 @@ def trashed(model: Any) -> Any:
 
 @dataclass(frozen=True)
 class Code:
-    """How the model is declared, what its objects are made of, and how they are listed, if a key does that.
+    """The model of a code, its objects' values, and the list that a key supports.
 
     Only objects with the attribute ``listed`` are in the list.
     """
@@ -52,7 +52,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Case:
-    """A change, and what both codes can do in each of its phases, and after its end."""
+    """A change, and the abilities of both codes in each phase and after it."""
 
     before: Code
     after: Code
@@ -222,7 +222,7 @@ def app(tmp_path: Path, table: Table) -> Iterator[History]:
 
 
 class Life:
-    """A change with two codes, and what they have written."""
+    """A change with two codes and their writes."""
 
     def __init__(self, app: History, case: Case) -> None:
         self.app, self.case = app, case
@@ -249,7 +249,7 @@ class Life:
             )
 
     def declare(self, code: Code) -> Any:
-        """The model as a code has it, registered in the place of that of another one."""
+        """Return a code's model, registered instead of the other one."""
         given = {"name": models.UnicodeAttribute(), **code.declared}
         return self.app.model(code.name, bases=(models.SoftDeleteModel,), **given)
 
@@ -257,7 +257,7 @@ class Life:
         return self.case.before if side == "before" else self.case.after
 
     def write(self, side: str) -> None:
-        """Create two objects, one of which goes to the trash, and change an earlier one."""
+        """Create two objects, one of them in the trash, and change an earlier one."""
         code, model = self.code(side), self.models[side]
         for is_gone in (False, True):
             number = str(len(self.written) + len(self.trashed) + 10)
@@ -274,7 +274,7 @@ class Life:
         self.written[first] = text
 
     def can(self, side: str) -> str:
-        """Return what a code can do now, after a look at what it reads; it writes if it can."""
+        """Return the code's current abilities after a check of its reads; write if possible."""
         if side == "before" and self.models["before"] is not self.models["after"]:
             with self.app.code_of("0001"):
                 return self._can(side)
@@ -310,12 +310,12 @@ class Life:
 
 
 def life(app: History, name: str) -> Life:
-    """The life of a case; what is only asked by its migration's name is code that does not have it."""
+    """Return the life of a case; code without the migration replaces unknown cases."""
     return Life(app, CASES[name])
 
 
 def look_without_migration(found: Life) -> tuple[str, str]:
-    """Return what both codes can do where they differ in nothing but their migrations."""
+    """Return the abilities of both codes if only their migrations differ."""
     if found.models["before"] is not found.models["after"]:
         return found.look()
     with found.app.code_of("0001"):
@@ -326,7 +326,7 @@ def look_without_migration(found: Life) -> tuple[str, str]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_codes_in_each_phase(app: History, name: str) -> None:
-    """Both are refused as the table of phases says, and what they are not refused is right."""
+    """Both are blocked as in the table of phases, and allowed operations are right."""
     found = life(app, name)
     case = CASES[name]
     for number, expected in enumerate(case.phases):
@@ -339,7 +339,7 @@ def test_codes_in_each_phase(app: History, name: str) -> None:
     assert list(verify()) == []
 
 
-#: A conversion without a function for the way back is reverted only before it has begun.
+#: A conversion without a reverse function can be reverted only before its start.
 OPEN = [
     (name, until)
     for name, case in CASES.items()
@@ -349,7 +349,7 @@ OPEN = [
 
 @pytest.mark.parametrize(("name", "until"), OPEN)
 def test_revert_from_each_phase(app: History, table: Table, name: str, until: int | None) -> None:
-    """Nothing is lost that any code has written, and code of before goes on."""
+    """All writes are kept, and old code continues."""
     found = life(app, name)
     case = CASES[name]
     before = form(table)
@@ -362,7 +362,7 @@ def test_revert_from_each_phase(app: History, table: Table, name: str, until: in
         if not app.phases():
             break
         if len(app.phases()) < count or len(set(app.phases().values())) > 1:
-            continue  # of several changes the last one is reverted first
+            continue  # of several changes, the last is reverted first
         assert (number, look_without_migration(found)) == (number, case.phases[number])
     app.migrate("0001")
     assert form(table) == before
@@ -371,6 +371,6 @@ def test_revert_from_each_phase(app: History, table: Table, name: str, until: in
     found.models["before"] = found.declare(case.before)
     with app.code_of("0001"):
         assert found._can("before") == ALL
-    # Code of after the migration writes an announced value until it is gone, which nothing reads.
+    # New code writes an announced value until it is gone, and no code reads it.
     assert {each.kind for each in verify()} <= {"attribute left over"}
     assert stored(table)

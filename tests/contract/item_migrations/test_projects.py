@@ -1,4 +1,4 @@
-"""Whole projects: the demo, and one whose SQL models stand beside ours, in processes of their own."""
+"""Whole projects in separate processes: the demo, and one with SQL models next to ours."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Project:
         return [(code, out, err) for code, out, err in json.loads(child.stdout)]
 
     def said(self, *lines: str, database: str = "one") -> list[str]:
-        """What commands printed that ended well."""
+        """Return the output of successful commands."""
         found = self.run(*lines, database=database)
         assert [(code, err) for code, _, err in found if code] == []
         return [out for _, out, _ in found]
@@ -80,7 +80,7 @@ class Project:
 
 @pytest.fixture
 def project(tmp_path: Path, table: Table) -> Project:
-    """A project of today's version, with an item, and no migration of ours."""
+    """Return a current project with an item, and without migrations of our models."""
     table.send(
         Request(
             "PutItem",
@@ -99,7 +99,7 @@ def project(tmp_path: Path, table: Table) -> Project:
 
 
 def test_sql_models_and_ours_migrate_together(project: Project, table: Table) -> None:
-    """One file for both; items are adopted and filled; a second database finds the work done."""
+    """One file contains both, items are adopted and backfilled, and a second database finds the work complete."""
     made, checked, refused, adopted = (
         *project.said("makemigrations shops", "makemigrations --check"),
         project.run("migrate")[0],
@@ -130,7 +130,7 @@ def test_what_migrate_is_about_to_apply_is_no_warning(project: Project) -> None:
 
 
 def test_another_database_changes_no_items(project: Project, table: Table) -> None:
-    """Whichever is migrated first: the table records what the database did along with which items are changed."""
+    """The first migration decides: the table records which database changed the items."""
     settings = project.folder / "project_settings.py"
     settings.write_text(
         f"{SETTINGS}\nDATABASES['other'] = {{**DATABASES['default'], 'NAME': os.environ['SQL'] + '.other'}}\n"
@@ -147,7 +147,7 @@ def test_another_database_changes_no_items(project: Project, table: Table) -> No
 
 
 def test_a_migration_whose_sql_tables_are_there_is_adopted_as_well(project: Project, table: Table) -> None:
-    """Django records it without its operations; the items are looked at all the same."""
+    """Django records it without its operations, and the items are still checked."""
     project.said("makemigrations shops", "migrate --fake-initial", "migrate shops zero --fake")
     state = {"pk": {"S": "MIGRATIONS"}, "sk": {"S": "#STATE"}}
     table.send(Request("DeleteItem", {"Key": state}))
@@ -177,7 +177,7 @@ class ShopTests(TestCase):
 
 @pytest.mark.parametrize("database", ["django.db.backends.sqlite3", "dynamo_single.backend"])
 def test_the_test_runner_migrates_its_tables(project: Project, database: str) -> None:
-    """Test tables are new: all counts as filled, and the table of the settings is not touched."""
+    """Test tables are new and count as complete, and the settings' table is not touched."""
     project.said("makemigrations shops")
     project.write(MODELS.replace("#by_name", "by_name"))
     project.said("makemigrations shops")
@@ -192,7 +192,7 @@ def test_the_test_runner_migrates_its_tables(project: Project, database: str) ->
 
 @pytest.mark.parametrize("app", ["directory", "accounts", "dynamo_single", "catalog"])
 def test_the_models_that_there_are_can_be_migrated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, app: str) -> None:
-    """Their first migration is written, and then nothing has changed."""
+    """Their first migration is written, and then there are no changes."""
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / f"first_of_{app}").mkdir()
     (tmp_path / f"first_of_{app}" / "__init__.py").touch()
@@ -203,7 +203,7 @@ def test_the_models_that_there_are_can_be_migrated(tmp_path: Path, monkeypatch: 
 
 
 def test_a_reference_to_a_model_that_no_migration_has_says_what_to_do(project: Project) -> None:
-    """The app's migrations are older than its models in DynamoDB, or were written by hand."""
+    """The app's migrations are older than its models in DynamoDB, or were written manually."""
     folder = project.folder / "shops" / "migrations"
     folder.mkdir()
     (folder / "__init__.py").touch()

@@ -25,7 +25,7 @@ from tests.contract.tables import everything
 from tests.histories.app import Beginning, History, history
 from tests.unit.declaring import declare, forgotten, messages
 
-#: What ``makemigrations`` of an earlier release wrote for a model with ``Meta.schema_version = 2``.
+#: The output of an earlier release's ``makemigrations`` for a model with ``Meta.schema_version = 2``.
 RAISED = """
     operations = [
         items.RaiseSchemaVersion(
@@ -80,7 +80,7 @@ def old(app: History, **more: Any) -> Any:
 
 
 def new(app: History, keys: dict[str, Any] | None = None, **more: Any) -> Any:
-    """The model with two names in the place of one."""
+    """Return the model with two names instead of one."""
     named = {name: models.UnicodeAttribute() for name in ("first", "last", "town")}
     return app.model(keys=keys, bases=(models.SoftDeleteModel,), **{**named, **more})
 
@@ -120,7 +120,7 @@ def item(table: Table, shop_id: str = "a") -> dict[str, Any]:
 
 
 def versions(table: Table) -> tuple[int, int]:
-    """What the table says: the version that every item has at least, and the latest."""
+    """Return the minimum version of the items and the latest one, from the state."""
     form = run(knowledge.state_of(table)).forms["Shop"]
     return form.version, form.raised_to
 
@@ -164,7 +164,7 @@ def test_items_are_refused_until_all_are_upgraded(app: History, until: int, *, p
 
 
 def test_an_upgrade_reaches_what_old_code_wrote(app: History, table: Table) -> None:
-    """Code of the earlier release asks nothing: what it writes before the pass is upgraded with the rest."""
+    """Code of the earlier release is not blocked: its items are upgraded with the rest."""
     upgrade(app)
     app.migrate(until=1)
     put(table, "d", "Grace D")

@@ -70,12 +70,12 @@ def write(app: History, name: str, *operations: str) -> None:
 
 
 def schedule(model: Any) -> str:
-    """What the table says, in words."""
+    """Return the table's schedule as a string."""
     return str(knowledge.schedule(registry.layout_of(model)))
 
 
 def test_a_new_table_has_the_number_at_once(app: History) -> None:
-    """Nothing is stored that could be in another shard."""
+    """No stored item can be in another shard."""
     model = shop(app)
     write(app, "0002_shards", "items.ChangeShards('Shop', 8)")
     assert "histories.Shop: 8 shards." in app.migrate()
@@ -83,7 +83,7 @@ def test_a_new_table_has_the_number_at_once(app: History) -> None:
 
 
 def test_stored_items_stay_and_later_ones_are_in_shards(app: History, table: Table, clock: Any) -> None:
-    """As early as every process knows, which the command says."""
+    """The growth starts when every process knows it, and the command prints the time."""
     model = shop(app)
     app.migrate()
     model.objects.create(shop_id="old")
@@ -96,7 +96,7 @@ def test_stored_items_stay_and_later_ones_are_in_shards(app: History, table: Tab
 
 
 def test_nothing_is_written_of_the_models_declaration(app: History) -> None:
-    """The number lies in the table: makemigrations has nothing to add, and the state is as it was."""
+    """The table contains the number, so makemigrations finds no change, and the state is the same."""
     shop(app)
     write(app, "0002_shards", "items.ChangeShards('Shop', 8)")
     assert "No changes detected" in app.make("--check")
@@ -106,7 +106,7 @@ def test_nothing_is_written_of_the_models_declaration(app: History) -> None:
     ("since", "begins"), [("2026, 2, 1", "2026-02-01T00:00:00Z"), ("2025, 1, 1", "2026-01-01T12:08:00Z")]
 )
 def test_the_number_counts_not_before_a_time(app: History, since: str, begins: str) -> None:
-    """One that is past when the migration is applied is as early as it can be."""
+    """A time that is past at the migration means as early as possible."""
     model = shop(app)
     app.migrate()
     model.objects.create(shop_id="old")
@@ -116,7 +116,7 @@ def test_the_number_counts_not_before_a_time(app: History, since: str, begins: s
 
 
 def test_what_is_recorded_already_stays(app: History, clock: Any) -> None:
-    """A migration that was killed before Django recorded it, or a number that somebody has set by the command."""
+    """This includes a migration that was killed before Django recorded it, and a number from the command."""
     model = shop(app)
     app.migrate()
     model.objects.create(shop_id="old")
@@ -130,7 +130,7 @@ def test_what_is_recorded_already_stays(app: History, clock: Any) -> None:
 
 
 def test_an_entry_that_would_come_before_another_is_refused(app: History) -> None:
-    """The number that somebody has recorded for later would be lost; the migration is not applied."""
+    """The recorded later number would be lost, so the migration is not applied."""
     model = shop(app)
     app.migrate()
     model.objects.create(shop_id="old")
@@ -158,7 +158,7 @@ def test_two_numbers_are_squashed_into_the_later_one() -> None:
 
 
 def test_going_back_leaves_the_number_and_says_so(app: History) -> None:
-    """Items are divided by it; going forward again finds it."""
+    """Items are divided by it, and a second migration finds it."""
     model = shop(app)
     write(app, "0002_shards", "items.ChangeShards('Shop', 8)")
     app.migrate()
@@ -168,7 +168,7 @@ def test_going_back_leaves_the_number_and_says_so(app: History) -> None:
 
 
 def test_a_model_without_sharded_keys_is_refused(app: History) -> None:
-    """Before anything is recorded."""
+    """The error is raised before anything is recorded."""
     shop(app, {})
     write(app, "0002_shards", "items.ChangeShards('Shop', 8)")
     with pytest.raises((CommandError, ConfigurationError), match="Shop has no sharded key in the migrations before"):
@@ -177,13 +177,13 @@ def test_a_model_without_sharded_keys_is_refused(app: History) -> None:
 
 @pytest.mark.parametrize("shards", [0, 65])
 def test_a_number_that_cannot_be_is_refused(shards: int) -> None:
-    """When the file is read."""
+    """The error is raised when the file is read."""
     with pytest.raises(InvalidValue, match="1 to 64 shards"):
         ChangeShards("Shop", shards)
 
 
 def test_what_a_migration_sends_is_shown(app: History) -> None:
-    """What is recorded is read, and changed under a condition, once."""
+    """The schedule is read, and changed once with a condition."""
     model = shop(app)
     app.migrate()
     model.objects.create(shop_id="old")
@@ -195,7 +195,7 @@ def test_what_a_migration_sends_is_shown(app: History) -> None:
 
 
 def test_items_are_looked_for_once_before_the_first_number(app: History) -> None:
-    """It may be a Scan of the whole table."""
+    """The search may scan the whole table."""
     shop(app)
     app.migrate()
     write(app, "0002_shards", "items.ChangeShards('Shop', 8)")
@@ -206,7 +206,7 @@ def test_items_are_looked_for_once_before_the_first_number(app: History) -> None
 
 
 def test_a_model_that_gets_keys_without_shards_again_is_read_as_any_other(app: History, table: Table) -> None:
-    """Its items are moved into one partition, and the table forgets that there were more."""
+    """Its items move into one partition, and the table removes the schedule."""
     model = shop(app)
     write(app, "0002_shards", "items.ChangeShards('Shop', 8)")
     app.migrate()
@@ -222,7 +222,7 @@ def test_a_model_that_gets_keys_without_shards_again_is_read_as_any_other(app: H
 
 
 def test_items_that_get_another_type_are_in_as_many_shards_as_the_migration_says(app: History, table: Table) -> None:
-    """One, unless a number follows the move: it is recorded before they are moved, and they are found in both."""
+    """The default is one; a number is recorded before the move, and items are found in both."""
     model = shop(app)
     write(app, "0002_shards", "items.ChangeShards('Shop', 8)")
     app.migrate()
@@ -240,7 +240,7 @@ def test_items_that_get_another_type_are_in_as_many_shards_as_the_migration_says
 
 
 def folding(app: History, prefix: str = "shop") -> Any:
-    """A model whose address is folded, of which the migrations know."""
+    """Return a model with a folded address and migrations."""
     found = app.model(
         "Shop",
         {"shards": models.Shards("shop_id", at="made")},
@@ -253,13 +253,13 @@ def folding(app: History, prefix: str = "shop") -> Any:
 
 
 def spelled(model: Any) -> None:
-    """Record eight shards that hash the address as it is spelled, as releases before did."""
+    """Record eight shards that hash the exact spelling, as earlier releases did."""
     recorded = StoredShards("shop_id", "made", (Entry(0, 8),))
     knowledge.change(get_table("default"), lambda state: knowledge.replace(state, shards={"Shop": recorded}))
 
 
 def test_the_same_number_is_recorded_anew_if_it_folds(app: History, clock: Any) -> None:
-    """What an earlier release recorded hashes each spelling."""
+    """An earlier release's entry hashes each spelling."""
     model = folding(app)
     app.migrate()
     spelled(model)
@@ -272,7 +272,7 @@ def test_the_same_number_is_recorded_anew_if_it_folds(app: History, clock: Any) 
 
 
 def test_a_moved_key_stays_in_the_shard_of_the_folded_value(app: History, table: Table, clock: Any) -> None:
-    """Where a repair has brought its object."""
+    """A repair has moved its object there."""
     old = folding(app)
     app.migrate()
     spelled(old)

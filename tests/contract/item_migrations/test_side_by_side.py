@@ -1,4 +1,4 @@
-"""Code of before and code of now beside each other: neither misses what the other one writes."""
+"""Old and new code run together, and find each other's writes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def begin(app: History) -> None:
 
 @pytest.fixture
 def app(tmp_path: Path, table: Table) -> Iterator[History]:
-    """The app with shops that are listed by their names, three of them stored, one of these in the trash."""
+    """Create the app with three shops listed by name, one of them in the trash."""
     with history(tmp_path) as found:
         begin(found)
         shop(found, BY_NAME)
@@ -52,7 +52,7 @@ def listed(model: Any) -> list[str]:
 @pytest.mark.parametrize("keys", [None, OTHERWISE], ids=["removed", "altered"])
 @pytest.mark.parametrize("applied", [False, True], ids=["before migrate", "after migrate"])
 def test_old_code_lists_what_new_code_writes(app: History, keys: Any, applied: bool) -> None:
-    """A key that goes, or gets another form, is written as it was until no old code reads it."""
+    """A removed or changed key is written in its old form until no old code reads it."""
     old, new = shop(app, BY_NAME), shop(app, keys)
     app.make()
     if applied:
@@ -70,7 +70,7 @@ def test_old_code_lists_what_new_code_writes(app: History, keys: Any, applied: b
 
 
 def test_a_key_that_is_altered_answers_new_code_when_it_is_finished(app: History) -> None:
-    """New code writes the new form once old code has stopped, and what it wrote before gets it."""
+    """New code writes the new form after old code has stopped, and its earlier items get it."""
     old, new = shop(app, BY_NAME), shop(app, OTHERWISE)
     app.make()
     app.migrate(until=1)
@@ -115,7 +115,7 @@ def test_a_condition_that_changes_is_kept_for_old_code(app: History) -> None:
 
 
 def test_a_condition_on_what_is_renamed_holds_for_old_and_new_code(app: History) -> None:
-    """Whichever of them writes, and under whichever name the state is read."""
+    """This applies to every writer, and to every name under which the state is read."""
 
     def code(state: str) -> Any:
         keys = {**BY_NAME, "queue": models.IndexKey("gs2", "QUEUE", "{shop_id}", condition=Q(**{state: "open"}))}
@@ -144,7 +144,7 @@ def test_a_condition_on_what_is_renamed_holds_for_old_and_new_code(app: History)
 
 
 def test_new_code_writes_a_key_no_more_once_it_goes(app: History) -> None:
-    """While the items lose it, nobody writes it again."""
+    """While items lose the key, no code writes it again."""
     new = shop(app)
     app.make()
     app.migrate(until=2)
@@ -163,7 +163,7 @@ def test_a_key_whose_attribute_is_gone_is_an_error(app: History) -> None:
 
 
 def test_what_is_as_the_model_says_costs_nothing(app: History) -> None:
-    """The table is asked once."""
+    """The state is read only once."""
     new = shop(app, BY_NAME)
     knowledge.forget()
     with assert_requests(["GetItem", "PutItem", "PutItem"]):
@@ -172,7 +172,7 @@ def test_what_is_as_the_model_says_costs_nothing(app: History) -> None:
 
 
 def test_old_code_that_starts_again_writes_a_key_that_it_does_not_know(app: History) -> None:
-    """So a deployment that is taken back leaves nothing out of the new index."""
+    """A rolled-back deployment therefore does not omit objects from the new index."""
     old = shop(app)
     new = shop(app, BY_NAME)
     old.objects.create(shop_id="d", name="D")
@@ -214,7 +214,7 @@ def test_old_and_new_code_read_what_the_other_one_writes_of_a_renamed_attribute(
 
 
 def test_a_condition_on_a_write_asks_for_the_name_that_counts(renaming: tuple[Any, Any]) -> None:
-    """Also of an object that this process has not read: another one has handed it over."""
+    """This includes an object that another process has sent."""
     old, new = renaming
     handed_over = pickle.dumps(new.objects.get(shop_id="a"))
     old.objects.filter(shop_id="a").update(name="Z")
@@ -225,7 +225,7 @@ def test_a_condition_on_a_write_asks_for_the_name_that_counts(renaming: tuple[An
 
 
 def test_a_document_is_written_whole_while_it_is_being_renamed(app: History) -> None:
-    """So both names have the same, whatever another writer puts into it."""
+    """Both names then have the same value, whatever another process writes."""
     keys = {"keys": BY_NAME, "bases": (models.SoftDeleteModel,), "name": models.UnicodeAttribute()}
     app.model(**keys, notes=models.JSONAttribute(default=dict))
     app.make()
@@ -259,7 +259,7 @@ def test_what_cannot_have_two_names_says_so(app: History) -> None:
     ids=["key", "type"],
 )
 def test_objects_that_move_are_neither_read_nor_written_by_new_code(app: History, otherwise: Any) -> None:
-    """It says what becomes of them, and when."""
+    """Code without the key reports the move and its end."""
     new = app.model(keys=BY_NAME, bases=(models.SoftDeleteModel,), name=models.UnicodeAttribute(), **otherwise)
     app.make()
     app.migrate(until=0)

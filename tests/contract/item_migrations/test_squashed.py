@@ -1,4 +1,4 @@
-"""Migrations that are squashed: code that knows the former files, and code that knows the squashed one alone."""
+"""Squashed migrations: code with the former files, and code with only the squashed one."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def squash(app: History, name: str = SQUASHED, *, more: tuple[str, ...] = ()) ->
 
 
 def settle(app: History, name: str = SQUASHED) -> None:
-    """Remove the files that a squashed migration replaces, and its ``replaces``, as Django's documentation says."""
+    """Remove the files that a squashed migration replaces, and its ``replaces``, as Django documents."""
     (text,) = operations(app, name)
     for each in app.files:
         (app.folder / f"{each}.py").unlink()
@@ -74,14 +74,14 @@ def settle(app: History, name: str = SQUASHED) -> None:
 
 
 def read(app: History) -> str:
-    """The object as new code reads it; it is written, too."""
+    """Return the object as new code reads it, and write it."""
     model: Any = shop(app, town=models.UnicodeAttribute(default="Bern"))
     model.objects.filter(pk="a").update(name="B")
     return str(model.objects.get(pk="a").name)
 
 
 def test_code_that_knows_only_the_squashed_migration_follows(app: History, table: Table) -> None:
-    """Also once the squashed migration no longer says what it replaces."""
+    """This also applies after the squashed migration loses its ``replaces``."""
     squash(app)
     app.migrate()
     settle(app)
@@ -91,7 +91,7 @@ def test_code_that_knows_only_the_squashed_migration_follows(app: History, table
 
 
 def test_code_that_knows_only_the_replaced_migrations_follows(app: History) -> None:
-    """A process of before the squashing goes on."""
+    """A process from before the squashing continues."""
     squash(app)
     app.migrate()
     (app.folder / f"{SQUASHED}.py").unlink()
@@ -111,7 +111,7 @@ def test_code_of_before_the_replaced_migrations_is_refused(app: History) -> None
 
 
 def test_squashed_migration_is_squashed_again(app: History) -> None:
-    """Its own name is replaced in turn."""
+    """Its own name is replaced next."""
     squash(app)
     app.migrate()
     settle(app)
@@ -122,7 +122,7 @@ def test_squashed_migration_is_squashed_again(app: History) -> None:
 
 
 def test_former_table_is_squashed_without_a_request(app: History) -> None:
-    """Only a squashed migration on disk is looked for in the tables."""
+    """Only a squashed migration on disk is searched in the tables."""
     squash(app)
     app.migrate()
     with assert_requests(0):

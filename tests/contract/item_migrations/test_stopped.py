@@ -1,4 +1,4 @@
-"""A ``migrate`` that ends at any request goes on when it is run again, to the same end."""
+"""A ``migrate`` that ends at any request continues in the next run, with the same result."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tests.histories.app import Beginning, History, history
 
 
 class Killed(BaseException):
-    """What ends a process, and no handler of errors hears of."""
+    """The end of a process, which error handlers do not catch."""
 
 
 @contextmanager
 def killed_at(number: int) -> Iterator[None]:
-    """Within the block the request of this number, and all after it, is not sent: the process has ended."""
+    """Within the block, the process ends before the request with this number."""
     sent = 0
     lock = threading.Lock()
 
@@ -44,7 +44,7 @@ def killed_at(number: int) -> Iterator[None]:
 
 
 def shop(app: History, **attributes: Any) -> Any:
-    """The model as it is declared from now on."""
+    """Return the new declaration of the model."""
     return app.model(bases=(models.SoftDeleteModel,), **attributes)
 
 
@@ -61,7 +61,7 @@ def declared(app: History) -> Any:
 
 
 def form_now(table: Table) -> StoredForm:
-    """What the table says of the model, without the migrations that code needs to have."""
+    """Return the model's state in the table, without its required migrations."""
     return replace(run(knowledge.state_of(table)).forms["Shop"], required={}, changed={})
 
 
@@ -85,7 +85,7 @@ def begin(app: History) -> None:
 
 @pytest.mark.parametrize("number", [1, 6, 13, 22, 30, 38, 47, 60])
 def test_a_killed_migration_goes_on(tmp_path: Path, table: Table, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    """A key, a default, a unique rule, a removed attribute, and a value that is stored otherwise."""
+    """This includes a key, a default, a unique rule, a removed attribute, and a converted value."""
     monkeypatch.setattr(knowledge, "LOCAL_LEASE", 0.05)
     with history(tmp_path) as app:
         begin(app)

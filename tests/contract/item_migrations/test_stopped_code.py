@@ -29,14 +29,14 @@ pytestmark = pytest.mark.skipif(IS_STRICT, reason="the engine has a strict serve
 
 #: All changes in one migration, or one of them; the former in a normal run.
 MIGRATIONS = [[*CHANGES], *(pytest.param([each], marks=deep) for each in CHANGES)]
-#: Where a process stops itself, and at which writes.
+#: The position where a process stops itself, and its writes.
 WAYS = ("create", "save", "update", "add", "delete", "bulk", "block")
 
 
 POINTS = [(way, point) for way in WAYS for point in ("checked", "signed")]
 if not IS_DEEP:
     POINTS = POINTS[::3]
-#: How many histories there are of processes that are stopped at any instruction, and how often they are in each.
+#: The number of histories of processes stopped at random instructions, and the number of stops in each.
 ROUNDS = examples(1, 100, "CODE_ROUNDS")
 STOPS = examples(40, 120, "CODE_STOPS")
 WORKERS = examples(4, 8)
@@ -47,7 +47,7 @@ WORKERS = examples(4, 8)
 def test_old_code_that_is_stopped_before_it_sends(
     tmp_path: Path, table: Table, changes: list[str], transport: str
 ) -> None:
-    """Its write is rejected once ``migrate`` has ended, and begins again in the new form, or is refused by name."""
+    """Its write is rejected after ``migrate`` has ended, and is repeated in the new form or raises an error."""
     with project_for(tmp_path, table, changes, transport) as project:
         workers = [project.worker("old", f"{way}.{point}") for way, point in POINTS]
         for worker in workers:
@@ -71,7 +71,7 @@ def test_old_code_that_is_stopped_before_it_sends(
 
 
 def _assert_followed(project: Project) -> None:
-    """Old code goes on, or is refused with the name of the migration."""
+    """Check that old code continues, or raises an error that names the migration."""
     is_refused = bool(REFUSED & {*project.changes})
     for each in project.workers[1:]:
         assert bool(each.refusals) == is_refused, (each.name, each.refusals)
@@ -79,7 +79,7 @@ def _assert_followed(project: Project) -> None:
 
 
 def test_processes_that_are_silent_and_come_back(tmp_path: Path, table: Table) -> None:
-    """A block that is open for longer than a lease, a process whose presence item was deleted, and a forked one."""
+    """This includes a block longer than a lease, a process without its presence item, and a forked process."""
     with project_for(tmp_path, table, ["rename", "key", "alter"]) as project:
         forgotten, blocking, forking = (project.worker("old", name) for name in ("forgotten", "blocking", "forking"))
         for worker in (forgotten, blocking, forking):
@@ -104,7 +104,7 @@ def test_processes_that_are_silent_and_come_back(tmp_path: Path, table: Table) -
 
 
 class Operators:
-    """Runs of ``migrate``: some are killed, and then there are two at once until one has ended well."""
+    """Runs of ``migrate``: some are killed, and then two run in parallel until one succeeds."""
 
     def __init__(self, project: Project, chance: random.Random) -> None:
         self.project, self.chance = project, chance
@@ -113,7 +113,7 @@ class Operators:
         self.kill_at = 0.0
 
     def are_done(self) -> bool:
-        """Whether there is nothing left; otherwise runs are begun or killed if it is time."""
+        """Return whether everything is complete; otherwise, start or kill a run on schedule."""
         if self.kills and self.runs and time.monotonic() > self.kill_at:
             self.kills -= 1
             for each in self.runs:
@@ -129,7 +129,7 @@ class Operators:
 
 
 class Stopping:
-    """Processes that are stopped, and let go on, wherever they are; one of them runs at least."""
+    """Processes that are stopped and continued at random; at least one of them runs."""
 
     def __init__(self, workers: list[Worker], chance: random.Random) -> None:
         self.workers, self.chance = workers, chance
@@ -137,7 +137,7 @@ class Stopping:
         self.stops = 0
 
     def step(self) -> None:
-        """Stop one, or let it go on."""
+        """Stop a process, or let it continue."""
         worker = self.chance.choice(self.workers)
         if worker in self.stopped:
             worker.go_on()
@@ -149,14 +149,14 @@ class Stopping:
         time.sleep(self.chance.random() / 20)
 
     def end(self) -> None:
-        """Let all go on."""
+        """Let all processes continue."""
         for worker in self.stopped:
             worker.go_on()
 
 
 @pytest.mark.parametrize("number", range(ROUNDS))
 def test_processes_that_are_stopped_anywhere(tmp_path: Path, table: Table, number: int) -> None:
-    """While ``migrate`` is killed and run again, and two of it at once, nothing is lost, and no list lacks anything."""
+    """While ``migrate`` is killed, repeated and run twice, no write is lost, and every list is complete."""
     chance = random.Random(number)
     changes = [*CHANGES] if number % 2 == 0 else [chance.choice([*CHANGES])]
     transport = "botocore" if number % 3 == 2 else "direct"
@@ -183,7 +183,7 @@ def test_processes_that_are_stopped_anywhere(tmp_path: Path, table: Table, numbe
 
 
 def _count(stops: int) -> None:
-    """Add to the number of stops of a deep run, for whoever wants to state it."""
+    """Add to the number of stops of a deep run, for reports."""
     if IS_DEEP and (path := os.environ.get("CODE_STOPS_COUNTED")):
         with suppress(OSError), Path(path).open("a") as counted:
             counted.write(f"{stops}\n")

@@ -1,7 +1,6 @@
 """Random histories of old and new code while a change is open, and after it.
 
-Nothing is lost, and nobody reads what is not so any more, or nothing: processes that have heard of the last bump stand
-beside those that have heard of the one before.
+No write is lost, and every read is current: processes with the last bump run next to processes with the previous one.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from tests.deep import examples
 from tests.histories.app import History, history
 
 SEEDS = range(examples(1, 25, "MIGRATION_HISTORIES"))
-#: What happens before the change, and while it is open.
+#: Events before the change and while it is open.
 BEFORE, MEANWHILE = examples(8, 12), examples(24, 40)
 OLD = ("name", "size", "notes")
 NEW = ("title", "width", "remarks")
@@ -57,7 +56,7 @@ def declared(app: History, names: tuple[str, str, str], keys: Any, base: Any = m
 
 
 def listed(process: Process) -> list[str] | None:
-    """The texts by the key; ``None`` if the process has none that answers."""
+    """Return the strings that the key lists; ``None`` if the process has no such key."""
     if not process.model._options.index_keys:
         return None
     try:
@@ -71,7 +70,7 @@ def listed(process: Process) -> list[str] | None:
 def test_old_and_new_code_lose_nothing(
     tmp_path: Path, table: Table, monkeypatch: pytest.MonkeyPatch, change: str, seed: int
 ) -> None:
-    """From before ``migrate`` until after it: between two bumps, one has heard of the last one before the others."""
+    """From before ``migrate`` until after it, one process sees each bump before the others."""
     names, keys = CHANGES[change]
     with history(tmp_path) as app:
         base = (models.Model, models.SoftDeleteModel)[seed % 2]
@@ -104,7 +103,7 @@ def test_old_and_new_code_lose_nothing(
 
 @contextmanager
 def meanwhile(world: World, processes: list[Process]) -> Iterator[None]:
-    """Within the block processes act, before some of the requests of somebody else."""
+    """Within the block, processes act before some requests of another one."""
 
     def tell(operation: str, params: Mapping[str, Any]) -> None:
         if operation in ("Scan", "UpdateItem", "BatchGetItem"):
@@ -115,7 +114,7 @@ def meanwhile(world: World, processes: list[Process]) -> Iterator[None]:
 
 
 def assert_clean(table: Table, names: tuple[str, str, str]) -> None:
-    """No item has anything of what went."""
+    """Assert that no item contains removed attributes."""
     gone = set(OLD).difference(names)
     for (partition, _), item in scanned(table).items():
         if partition.startswith("SHOP#"):
@@ -148,7 +147,7 @@ class Worker(Thread):
         self.is_over = Event()
 
     def run(self) -> None:
-        """Until it is over, or something is not as it was written."""
+        """Run until the end, or until a read differs from the writes."""
         try:
             while not self.is_over.is_set():
                 self._go_round()
@@ -179,7 +178,7 @@ class Worker(Thread):
 def test_threads_of_new_code_go_on_while_a_rename_is_carried_out(
     renaming: tuple[History, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The names change hands under their requests; nothing that they write is lost, and nothing is refused."""
+    """The names change during their requests: no write is lost, and no error occurs."""
     _, model = renaming
     workers = [Worker(model, share) for share in range(2)]
 

@@ -1,4 +1,4 @@
-"""What tests of work on items share: items that are no model's, a change of them, and what is left in the table."""
+"""Helpers for work on items: items without a model, their change, and the remaining items."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def put(table: Table, *items: dict[str, Any]) -> None:
 
 
 def double(item: Item, others: Others) -> Sequence[Action]:
-    """Keeps twice the number beside it."""
+    """Store twice the number next to it."""
     wanted = {"N": str(2 * int(item["number"]["N"]))}
     if item.get("double") == wanted:
         return ()
@@ -46,12 +46,12 @@ DOUBLING = Work("shop", "0002_double", 0, "open", "Double the things", Task(type
 
 
 def work(change: Any, **more: Any) -> Work:
-    """The same with another change."""
+    """Return the work with another change."""
     return replace(DOUBLING, task=Task(type_condition("Thing"), change), **more)
 
 
 def scanned(table: Table) -> Items:
-    """Every item of the table but for the checkpoints."""
+    """Return every item of the table except checkpoints."""
     found: Items = {}
     params: dict[str, Any] = {"ConsistentRead": True}
     while True:
@@ -65,11 +65,11 @@ def scanned(table: Table) -> Items:
 
 
 def doubled(*numbers: int) -> Items:
-    """What is stored of things when the work is done."""
+    """Return the stored things after the work."""
     items = (thing(number, double={"N": str(2 * number)}) for number in numbers)
     return {(item["pk"]["S"], item["sk"]["S"]): item for item in items}
 
 
 def is_done(table: Table) -> list[bool]:
-    """Return of each started work whether it is done."""
+    """Return whether each started work is complete."""
     return [each["done"]["BOOL"] for each in items_of(table, "MigrationCheckpoint") if "holder" in each]

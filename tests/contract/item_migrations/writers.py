@@ -1,4 +1,4 @@
-"""Live traffic: threads that write objects in the form of their code, and remember what was acknowledged."""
+"""Live traffic: threads that write objects in their code's form, and remember acknowledged writes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.contract.item_migrations.things import scanned
 
 
 class World:
-    """What has to be stored, by identifier: what is wanted, and whether it is in the trash."""
+    """The expected state by identifier: the values, and whether the object is in the trash."""
 
     def __init__(self) -> None:
         self.wanted: dict[str, tuple[dict[str, Any], bool]] = {}
@@ -31,7 +31,7 @@ class World:
         self.refused = 0
 
     def values(self, chance: random.Random) -> dict[str, Any]:
-        """Something to be stored; addresses are never twice the same."""
+        """Return values to store; addresses are never repeated."""
         return {
             "name": chance.choice(("Anna", "Bert", "C#d")),
             "colour": chance.choice(("red", "blue", None)),
@@ -41,7 +41,7 @@ class World:
 
 
 class Writer:
-    """One thread of code: it creates objects, and writes those that are its own, which no other writer touches."""
+    """A thread of code that creates objects and writes only its own."""
 
     def __init__(self, world: World, code: Code, name: str, own: Sequence[str]) -> None:
         self.world, self.code, self.name = world, code, name
@@ -49,7 +49,7 @@ class Writer:
         self.own = list(own)
 
     def step(self) -> None:
-        """One write; what is refused has changed nothing."""
+        """Send one write; an error means that nothing has changed."""
         pk = self.chance.choice(self.own) if self.own and self.chance.random() < 0.8 else f"{self.name}{len(self.own)}"
         known = self.world.wanted.get(pk)
         try:
@@ -82,7 +82,7 @@ class Writer:
             obj.restore()
             return values, False
         if kind == "trash":
-            # Of what is gone, as after a move, nothing is deleted, which is no error to Django.
+            # A deletion of a missing object, such as after a move, is not an error in Django.
             return values, bool(obj.delete()[0])
         changed = {**values, **dict(self.chance.sample(sorted(self.world.values(self.chance).items()), 2))}
         for name, value in self.code.arguments(changed).items():
@@ -93,7 +93,7 @@ class Writer:
 
 @contextmanager
 def traffic(writers: Sequence[Writer], *, least: int, turns: threading.Semaphore | None = None) -> Iterator[None]:
-    """The writers at work while the block is carried out, each for a number of writes at the least.
+    """Run the writers during the block, each with a minimum number of writes.
 
     A write waits for a turn, if there are such; else they write as fast as they can.
     """
@@ -140,7 +140,7 @@ def seeded(world: World, case: Case, number: int) -> None:
 
 
 def assert_carried_over(table: Table, case: Case, world: World) -> None:
-    """Nothing is lost, and nothing is of two forms: every item, key and claim is what the last code would write."""
+    """Assert that no write is lost, and that every item, key and claim matches the last code."""
     snapshot = case.last.snapshot
     items = scanned(table)
     lamps = {key: item for key, item in items.items() if item["itemType"] != {"S": "UniqueClaim"}}
