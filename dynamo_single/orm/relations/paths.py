@@ -122,11 +122,13 @@ def _step(field: Any, rest: str) -> Step | None:
     if not field.is_relation:
         return None
     if field.many_to_many:
-        relation = field if field.concrete else field.field
+        # Since Django 6.1 no side of the relation is concrete.
+        is_forward = hasattr(field, "m2m_field_name")
+        relation = field if is_forward else field.field
         ends = relation.m2m_field_name(), relation.m2m_reverse_field_name()
-        near, far = ends if field.concrete else reversed(ends)
+        near, far = ends if is_forward else reversed(ends)
         through = relation.remote_field.through
-        kept = relation if field.concrete and hasattr(relation, "kept_in") else None
+        kept = relation if is_forward and hasattr(relation, "kept_in") else None
         return Step(through._meta.get_field(near), False, far, kept)
     if hasattr(field, "object_id_field_name"):
         other, kind = field.related_model, field.get_content_type().pk

@@ -397,8 +397,8 @@ def plain_value(value: Any) -> Any:
     if isinstance(value, Expression) or hasattr(value, "resolve_expression"):
         if hasattr(value, "model"):
             raise NotSupported(
-                "A queryset is not supported as the value of this lookup. Use __in, or read the value first: "
-                "queryset.first()."
+                "A queryset is not supported as the value of this lookup. Use __in, read the value first: "
+                f"queryset.first(). Or {FILTER_IN_MEMORY}."
             )
         raise NotSupported(
             f"{_called(value)} in this condition is not supported: DynamoDB compares two attributes as stored "

@@ -15,6 +15,7 @@ from typing import Any
 
 from django.db import models
 from django.db.models import Aggregate, Avg, Count, Max, Min, StdDev, Sum, Variance
+from django.db.models import aggregates as django_aggregates
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON
@@ -42,6 +43,13 @@ def _members(scope: Scope) -> Sequence[Scope]:
 def _condition(expression: Expression) -> Expression:
     """Return the condition of ``filter=``: since Django 6.0 it is inside an ``AggregateFilter``."""
     return getattr(expression.filter, "condition", expression.filter)
+
+
+if hasattr(django_aggregates, "AggregateFilter"):
+
+    @evaluate.register(django_aggregates.AggregateFilter)
+    def _filter(expression: Expression, scope: Scope) -> Any:
+        return evaluate(expression.condition, scope)
 
 
 def _values(expression: Expression, members: Sequence[Scope]) -> Iterator[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import Exists, Subquery
+from django.db.models.sql import Query
 
 from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.expressions.evaluation import evaluate
@@ -29,12 +30,14 @@ def _exists(expression: Expression, scope: Scope) -> bool:
     return bool(_inner(expression, scope).results(scope))
 
 
+# Since Django 6.1 a resolved Subquery() is its query.
+@evaluate.register(Query)
 @evaluate.register(Subquery)
 def _subquery(expression: Expression, scope: Scope) -> Any:
     values = _inner(expression, scope).values(scope)
     if len(values) > 1:
         raise InvalidValue(
-            f"A subquery of {expression.query.model._meta.label} returns {len(values)} rows for one object, and a "
+            f"A subquery of {query_of(expression).model._meta.label} returns {len(values)} rows for one object, and a "
             "value is one row. Nothing was cut off. Slice the queryset in Subquery(): [:1]."
         )
     return values[0] if values else None
