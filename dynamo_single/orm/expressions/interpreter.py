@@ -28,6 +28,7 @@ from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.plan.plan import InMemory, Plan
 from dynamo_single.orm.relations import joining, steps
 from dynamo_single.orm.results import objects
+from dynamo_single.orm.results.limits import Steps
 from dynamo_single.orm.results.objects import Results
 from dynamo_single.orm.results.state import ALL_MATCHES, DEFAULT_LIMIT, QueryState
 from dynamo_single.table.flow import Pages
@@ -106,20 +107,20 @@ async def scopes(state: QueryState) -> list[Scope]:
 
 
 async def _read_subqueries(
-    state: QueryState, rows: Sequence[Scope], orders: Sequence[Expression], budget: steps.Steps
+    state: QueryState, rows: Sequence[Scope], orders: Sequence[Expression], budget: Steps
 ) -> None:
     """Read the subqueries of all rows together."""
     found: Interpretation = state.interpretation
     await subqueries.read(state, [(found.query, rows)], [*found.expressions, *orders], budget)
 
 
-def _with_budget(state: QueryState) -> tuple[QueryState, steps.Steps]:
+def _with_budget(state: QueryState) -> tuple[QueryState, Steps]:
     """Return the state with a common limit for its matches and all further steps, and the limit.
 
     The steps before these, which found keys, count as well.
     """
     given = state.asked.steps
-    budget = steps.Steps((state.asked.in_memory or DEFAULT_LIMIT) + (0 if given is None else given.held), given)
+    budget = Steps((state.asked.in_memory or DEFAULT_LIMIT) + (0 if given is None else given.held), given)
     return replace(state, asked=replace(state.asked, steps=budget)), budget
 
 
@@ -158,7 +159,7 @@ def _row(state: QueryState, statement: Statement, item: Item) -> Scope:
     return Scope(statement, {statement.base: item})
 
 
-async def _joined(state: QueryState, found: Interpretation, rows: Sequence[Scope], budget: steps.Steps) -> list[Scope]:
+async def _joined(state: QueryState, found: Interpretation, rows: Sequence[Scope], budget: Steps) -> list[Scope]:
     """Return a scope for each row with its related objects, as SQL joins them."""
     given, statement = state.asked.steps, rows[0].statement if rows else Statement(found.query.get_initial_alias())
     if given is not None and given.has_several:

@@ -29,6 +29,7 @@ from dynamo_single.orm.expressions.scope import Expression, Row, Scope, Statemen
 from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.relations import joining, steps
 from dynamo_single.orm.results import columns
+from dynamo_single.orm.results.limits import Steps
 from dynamo_single.orm.results.state import DEFAULT_LIMIT, Asked, QueryState, Window
 from dynamo_single.orm.where import lookups
 
@@ -81,7 +82,7 @@ def reads_of(state: QueryState) -> Iterator[joining.StepRead]:
 
 
 def _reads(state: QueryState, expressions: Iterable[Any]) -> Iterator[joining.StepRead]:
-    source = partial(steps.source, state.asked, steps.Steps(DEFAULT_LIMIT))
+    source = partial(steps.source, state.asked, Steps(DEFAULT_LIMIT))
     for subquery in subqueries_in(expressions):
         query = query_of(subquery).chain()
         asked: Asked = getattr(query, "asked", (Asked(),))[0]
@@ -98,7 +99,7 @@ def _reads(state: QueryState, expressions: Iterable[Any]) -> Iterator[joining.St
         yield from _reads(state, [*separated.rest, having, qualify, *query.annotations.values()])
 
 
-async def read(state: QueryState, levels: Levels, expressions: Iterable[Any], held: steps.Steps) -> None:
+async def read(state: QueryState, levels: Levels, expressions: Iterable[Any], held: Steps) -> None:
     """Read the subqueries in expressions of the nearest level, and record them in the statement of its rows.
 
     Sends the requests of one queryset for each subquery. Raises ``TooManyMatches`` if ``held`` allows no more.
@@ -113,7 +114,7 @@ async def read(state: QueryState, levels: Levels, expressions: Iterable[Any], he
             known[id(query)] = await _read(state, subquery, levels, held)
 
 
-async def _read(state: QueryState, subquery: Any, levels: Levels, held: steps.Steps) -> Inner:
+async def _read(state: QueryState, subquery: Any, levels: Levels, held: Steps) -> Inner:
     nested.check(subquery)
     given = query_of(subquery).chain()
     asked: Asked = getattr(given, "asked", (Asked(),))[0]
@@ -207,7 +208,7 @@ def _is_equality(query: Any, base: str, node: Any) -> bool:
 
 
 async def _items(
-    query: Any, queryset: Any, asked: Asked, separated: _Separated, levels: Levels, held: steps.Steps
+    query: Any, queryset: Any, asked: Asked, separated: _Separated, levels: Levels, held: Steps
 ) -> list[Item]:
     """Return the items that the subqueries of all outer rows may need."""
     queryset = _with_options(queryset, asked)

@@ -207,16 +207,25 @@ class PlannedQuerySet(StatefulQuerySet[M]):
     def _fetch_all(self) -> None:
         if self._result_cache is None and not async_rerun.take_result(self):
             if self._iterable_class in _ITERABLES:
-                self._result_cache = run(collect(open_pages(state_of(self), self._iterable_class)))
+                self._result_cache = run(collect(self._held_pages(state_of(self))))
             else:
                 self._result_cache = list(self._iterable_class(self))
             related_reads = related_reads_of(self)
             if related_reads:
                 run(prefetch.fetch_related(self._result_cache, related_reads))
         if self._prefetch_related_lookups and not self._prefetch_done:
-            run(prefetch.prefetch(self._result_cache or (), related_reads_of(self).prefetch_related))
+            related_reads = related_reads_of(self)
+            run(prefetch.prefetch(self._result_cache or (), related_reads.prefetch_related, related_reads.in_memory))
             self._prefetch_done = True
         super()._fetch_all()
+
+    def _held_pages(self, state: QueryState) -> Results:
+        """Return the pages of the results; those of a ``Prefetch`` count towards a limit."""
+        steps = self._asked.steps
+        if steps is None or not steps.holds_results:
+            return open_pages(state, self._iterable_class)
+        left = replace(state, asked=replace(state.asked, in_memory=max(steps.left, 1)))
+        return objects.held_pages(self, open_pages(left, self._iterable_class), steps)
 
     def _is_native(self) -> bool:
         """Return whether a coroutine may read without bypassing a project's overrides."""
@@ -245,12 +254,12 @@ class PlannedQuerySet(StatefulQuerySet[M]):
         if self._result_cache is None and self._is_native():
             related_reads, found = (
                 related_reads_of(self),
-                await collect(open_pages(await self._state(), self._iterable_class)),
+                await collect(self._held_pages(await self._state())),
             )
             self._result_cache = found
             if related_reads:
                 await prefetch.fetch_related(found, related_reads)
-                await prefetch.prefetch(found, related_reads.prefetch_related)
+                await prefetch.prefetch(found, related_reads.prefetch_related, related_reads.in_memory)
                 self._prefetch_done = True
         if self._result_cache is None or (self._prefetch_related_lookups and not self._prefetch_done):
             await call_sync(self._fetch_all)

@@ -133,8 +133,9 @@ class StatefulQuerySet(models.QuerySet[M]):
         """Allow up to ``limit`` items in memory, for computations and orders that DynamoDB does not support.
 
         All steps of a query share both limits: its matches, the keys of related objects, the objects of joins and
-        subqueries, and the querysets in its conditions. ``max_bytes`` bounds the sizes of the items together, as
-        DynamoDB counts them: 32 MB by default. In Python they take several times as much. More raise
+        subqueries, the querysets in its conditions, the objects that an order or ``values()`` refers to, and those of
+        each ``Prefetch`` whose queryset has no limit of its own. ``max_bytes`` bounds the sizes of the items together,
+        as DynamoDB counts them: 32 MB by default. In Python they take several times as much. More raise
         ``TooManyMatches``; results are never cut off. Queries that a key supports still use it.
         """
         asked = replace(
@@ -331,19 +332,25 @@ def _where(model: type[DynamoModel], query: Query, *, in_python: bool) -> Condit
 def related_reads_of(queryset: StatefulQuerySet[DynamoModel]) -> RelatedReads:
     """Return the related objects to read with a queryset's objects; rows have none."""
     wanted, prefetched = queryset.query.select_related, queryset._prefetch_related_lookups
-    if prefetched and queryset._asked.in_memory is not None:
-        prefetched = prefetch.within(prefetched, queryset._asked.in_memory)
+    asked = queryset._asked
+    in_memory = None if asked.in_memory is None or asked.steps is not None else (asked.in_memory, asked.in_memory_bytes)
     mode = mode_to_set(queryset._fetch_mode) if issubclass(queryset._iterable_class, ModelIterable) else None
     if not wanted or queryset._asked.columns is not None:
-        return RelatedReads(prefetch_related=prefetched, mode=mode) if prefetched or mode else NO_RELATED_READS
+        if not prefetched and not mode:
+            return NO_RELATED_READS
+        return RelatedReads(prefetch_related=prefetched, mode=mode, in_memory=in_memory)
     if wanted is True:
         return RelatedReads(
             implied_references=_implied_references(queryset.model, queryset.query),
             prefetch_related=prefetched,
             mode=mode,
+            in_memory=in_memory,
         )
     return RelatedReads(
-        select_related=tuple("__".join(path) for path in _paths(wanted)), prefetch_related=prefetched, mode=mode
+        select_related=tuple("__".join(path) for path in _paths(wanted)),
+        prefetch_related=prefetched,
+        mode=mode,
+        in_memory=in_memory,
     )
 
 

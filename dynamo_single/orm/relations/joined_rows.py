@@ -1,7 +1,8 @@
 """The rows of ``values("customer__name")``: values of referenced objects, which are read by their keys.
 
 Each page of rows is followed by a BatchGetItem for each hundred objects of each reference, as for ``select_related()``.
-Distinct rows are held, up to the limit of ``allow_in_memory()``.
+After ``allow_in_memory()`` the objects are read once for all pages, up to its limits. Distinct rows are held, up to the
+same number.
 """
 
 from __future__ import annotations
@@ -34,17 +35,20 @@ async def rows(state: QueryState) -> Results:
 
 async def _pages(state: QueryState, columns: Columns) -> AsyncGenerator[Iterable[tuple[Any, ...]], None]:
     own = replace(columns, paths={}, shape=as_tuple)
+    state, steps = objects.with_steps(state, state.asked.in_memory)
+    known = referenced.Known(steps, state.asked.in_memory_bytes)
     async with aclosing(objects.open_pages(replace(state, asked=replace(state.asked, columns=own)))) as pages:
         async for page in pages:
-            yield await _followed(state.model, columns, list(page))
+            if steps is None:
+                known = referenced.Known()  # without a limit, the objects of a page are released with it
+            yield await _followed(state.model, columns, list(page), known)
 
 
 async def _followed(
-    model: type[DynamoModel], columns: Columns, found: Sequence[tuple[Any, ...]]
+    model: type[DynamoModel], columns: Columns, found: Sequence[tuple[Any, ...]], known: referenced.Known
 ) -> list[tuple[Any, ...]]:
     """Return rows with the values at the ends of paths instead of the references."""
     fields: Any = {field.attname: field for field in model._meta.concrete_fields}
-    known: referenced.Known = {}
     values = {
         number: await referenced.values_of(
             fields[columns.attributes[number]].related_model, path, (row[number] for row in found), known

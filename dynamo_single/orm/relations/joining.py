@@ -21,8 +21,8 @@ from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.items.readers import value_reader
 from dynamo_single.orm.relations import steps
-from dynamo_single.orm.relations.steps import Steps
 from dynamo_single.orm.results import objects
+from dynamo_single.orm.results.limits import Steps
 from dynamo_single.orm.results.state import DEFAULT_LIMIT, QueryState
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.base import IdentityField
@@ -50,7 +50,7 @@ class StepRead(Struct, frozen=True):
 
 def reads_of(state: QueryState) -> Iterator[StepRead]:
     """Yield the reads of the joins of Django's query. Sends no requests."""
-    source = partial(steps.source, state.asked, steps.Steps(DEFAULT_LIMIT))
+    source = partial(steps.source, state.asked, Steps(DEFAULT_LIMIT))
     for _, join in joins_of(state.interpretation.query):
         ((_, far),) = join.join_fields
         words = f"joins {far.model._meta.label} by {far.name} in the values of all matches"
@@ -71,8 +71,8 @@ def check(query: Any) -> None:
         fields: tuple[Any, ...] = join.join_fields or ()
         if restricted or join.filtered_relation is not None or len(fields) != 1:
             raise NotSupported(
-                f"{query.model._meta.label}: FilteredRelation() and generic relations are not joined. Filter by the "
-                f"relation, or {COMPUTE_IN_PYTHON}."
+                f"{query.model._meta.label}: the app does not join FilteredRelation() and generic relations. Filter by "
+                f"the relation, or {COMPUTE_IN_PYTHON}."
             )
         if not hasattr(fields[0][1].model, "_stored"):
             raise NotSupported(

@@ -13,57 +13,16 @@ from typing import Any, NoReturn
 from django.db.models import Q
 from msgspec.structs import replace
 
-from dynamo_single.exceptions import NoAccessPattern, NotSupported, TooManyMatches
+from dynamo_single.exceptions import NoAccessPattern, NotSupported
 from dynamo_single.orm.relations import filters
 from dynamo_single.orm.relations.filters import in_steps
+from dynamo_single.orm.results.limits import Steps
 from dynamo_single.orm.results.state import DEFAULT_LIMIT, Asked
 
 #: Reads the values of a queryset, given the name of the condition that it is in.
 ValuesReader = Callable[[str, Any], Awaitable[list[Any]]]
 #: Replaces each queryset in a condition by its values.
 ConditionReader = Callable[[Q, ValuesReader], Awaitable[Q]]
-
-
-class Steps:
-    """The steps of one evaluation: the querysets that were read, and how many keys each returned.
-
-    ``limit`` bounds the keys and objects of all steps and the matches of the queryset itself together. ``bytes`` is the
-    size of the objects that were read until now, which the steps ``before`` these share.
-    """
-
-    def __init__(self, limit: int, before: Any = None) -> None:
-        self.limit = limit
-        self.held: int = 0 if before is None else before.held
-        #: Whether a condition is about a relation to several objects.
-        self.has_several: bool = before is not None and before.has_several
-        self._sizes: list[int] = [0] if before is None else before._sizes
-        self.read: list[tuple[Any, int]] = []
-
-    @property
-    def bytes(self) -> int:
-        """The bytes of all objects until now."""
-        return self._sizes[0]
-
-    @bytes.setter
-    def bytes(self, size: int) -> None:
-        self._sizes[0] = size
-
-    @property
-    def left(self) -> int:
-        """How many keys and matches may still be held."""
-        return self.limit - self.held
-
-    def take(self, queryset: Any, found: int) -> None:
-        """Record a step; raise ``TooManyMatches`` if it found more than may be held."""
-        if found > self.left:
-            raise TooManyMatches(
-                f"{queryset.model._meta.label}: a step finds more than {self.left} keys or objects, and other steps "
-                f"found {self.held}. All together may be {self.limit}. Nothing was cut off, so there is no "
-                "result. Filter by more, or allow more: .allow_in_memory(limit=...).",
-                limit=self.limit,
-            )
-        self.held += found
-        self.read.append((queryset, found))
 
 
 def is_bounded(queryset: Any) -> bool:

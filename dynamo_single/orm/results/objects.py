@@ -11,13 +11,14 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing, suppress
 from datetime import datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db.models import Model
 from msgspec.structs import replace
 
 from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue, NoAccessPattern, NotSupported, TooManyMatches
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.items import batch_get, decode
 from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.items.page_readers import PageReader
@@ -26,7 +27,7 @@ from dynamo_single.orm.plan import shapes
 from dynamo_single.orm.plan.plan import InMemory, Plan, attributes_of, narrow, project
 from dynamo_single.orm.reading import execute, single
 from dynamo_single.orm.reading.sources import sort_attribute, with_sort_keys
-from dynamo_single.orm.results import cached_lists, related, sorting
+from dynamo_single.orm.results import cached_lists, referenced, related, sorting
 from dynamo_single.orm.results.cached_lists import CachedLists
 from dynamo_single.orm.results.state import DEFAULT_LIMIT, QueryState
 from dynamo_single.orm.rollout import knowledge
@@ -36,6 +37,12 @@ from dynamo_single.orm.schema.references import Children
 from dynamo_single.table.answers import TypedResponse, plain_response
 from dynamo_single.table.flow import Pages, as_stream
 from dynamo_single.table.request import Response
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.results import limits
+    from dynamo_single.orm.results.limits import Steps
+else:
+    limits = LazyModule("dynamo_single.orm.results.limits")
 
 T = TypeVar("T")
 
@@ -308,10 +315,20 @@ def _pages(state: QueryState, plan: Plan, *, skip: int = 0, stop: int | None = N
 
 
 async def _sorted(state: QueryState, plan: Plan, how: InMemory) -> Pages[Item]:
+    state, steps = with_steps(state, how.limit) if any(map(sorting.is_joined, how.ordering)) else (state, None)
     found = [item async for page in matches(state, plan, how.limit) for item in page]
-    readers = await sorting.value_readers(state.model, how.ordering, found)
+    if steps is not None:
+        steps.held += len(found)
+    known = referenced.Known(steps, state.asked.in_memory_bytes)
+    readers = await sorting.value_readers(state.model, how.ordering, found, known)
     sorting.sort_items(found, how, lambda item, name: readers[name](item))
     yield found[state.window.start : state.window.stop]
+
+
+def with_steps(state: QueryState, limit: int | None) -> tuple[QueryState, Steps | None]:
+    """Return a state whose matches and referenced objects have a common limit, and that limit; none without one."""
+    steps = state.asked.steps or (None if limit is None else limits.Steps(limit))
+    return replace(state, asked=replace(state.asked, steps=steps)), steps
 
 
 def matches(state: QueryState, plan: Plan, limit: int | None) -> Pages[Item]:
@@ -341,13 +358,30 @@ async def limited_matches(state: QueryState, found: Pages[Item], limit: int | No
             check_number(state, seen, limit)
 
 
+async def held_pages(queryset: Any, found: Results, steps: Steps) -> Results:
+    """Yield pages of objects that are held with those of other steps; raise ``TooManyMatches`` above the limits.
+
+    The matches that were compared to find the objects are released, and no longer count.
+    """
+    held, size = steps.held, steps.bytes
+    async with aclosing(found):
+        async for page in found:
+            objects = list(page)
+            steps.held, steps.bytes = held, size
+            steps.hold(queryset, objects, queryset._asked.in_memory_bytes)
+            held, size = steps.held, steps.bytes
+            yield objects
+
+
 def check_number(state: QueryState, number: int, limit: int | None) -> None:
     """Raise ``TooManyMatches`` for more matches than the limit."""
     if limit is None or number <= limit:
         return
     steps = state.asked.steps
     allowed = limit if steps is None else steps.limit
-    beside = "" if steps is None or not steps.held else f" in addition to the {steps.held} keys of related objects"
+    beside = (
+        "" if steps is None or not steps.held else f" in addition to the {steps.held} keys and objects of other steps"
+    )
     raise TooManyMatches(
         f"{state.label}: more than {limit} objects match{beside}, the limit of "
         f"allow_in_memory(limit={allowed}). The result would be incomplete, so the app returns none. Raise the "

@@ -9,17 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import Model, Prefetch, prefetch_related_objects
 from django.db.models.query import get_prefetcher, normalize_prefetch_lookups, prefetch_one_level
+from msgspec.structs import replace
 
+from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.results import async_rerun
 from dynamo_single.orm.results.state import RelatedReads
 from dynamo_single.orm.schema.fields.fetching import set_modes
 from dynamo_single.orm.schema.types import DynamoModel, all_plain
 from dynamo_single.table.flow import call_sync, is_run
+
+if TYPE_CHECKING:
+    from dynamo_single.orm.results import limits
+    from dynamo_single.orm.results.limits import HeldSteps
+else:
+    limits = LazyModule("dynamo_single.orm.results.limits")
 
 
 async def fetch_related(objects: Sequence[object], related_reads: RelatedReads) -> None:
@@ -31,16 +39,22 @@ async def fetch_related(objects: Sequence[object], related_reads: RelatedReads) 
 async def read_related(objects: Sequence[object], related_reads: RelatedReads) -> None:
     """Read the relations of ``select_related()`` and ``prefetch_related()`` for some objects."""
     await fetch_related(objects, related_reads)
-    await prefetch(objects, related_reads.prefetch_related)
+    await prefetch(objects, related_reads.prefetch_related, related_reads.in_memory)
 
 
-async def prefetch(objects: Sequence[Any], lookups: Sequence[Any]) -> None:
+async def prefetch(objects: Sequence[Any], lookups: Sequence[Any], in_memory: tuple[int, int] | None = None) -> None:
     """Do what ``prefetch_related_objects()`` does, in a coroutine: the same requests in the same order.
 
-    Relations of several names whose objects are adjacent in the table are read by one Query for each partition.
+    Relations of several names whose objects are adjacent in the table are read by one Query for each partition. If
+    items and bytes ``in_memory`` are limited, the querysets of each ``Prefetch`` share the limits with ``objects``.
     """
     if not objects or not lookups:
         return
+    if in_memory is not None and any(map(_shares, lookups)):
+        limit, max_bytes = in_memory
+        steps = limits.HeldSteps(limit)
+        steps.held, steps.bytes = len(objects), limits.size_of(objects)
+        lookups = _within(lookups, steps, max_bytes)
     await _read_together(objects, _tree_of(lookups))
     if is_run():
         await call_sync(partial(prefetch_related_objects, list(objects), *lookups))
@@ -48,18 +62,22 @@ async def prefetch(objects: Sequence[Any], lookups: Sequence[Any]) -> None:
     await _Prefetching(objects).run(lookups)
 
 
-def within(lookups: Sequence[Any], limit: int) -> tuple[Any, ...]:
-    """Return lookups whose own querysets may work in memory as well, at any depth, unless they have a limit."""
-    return tuple(_within(each, limit) for each in lookups)
+def _shares(lookup: Any) -> bool:
+    """Return whether a lookup has a queryset of ours that does not have a limit of its own."""
+    asked = getattr(getattr(lookup, "queryset", None), "_asked", None)
+    return asked is not None and asked.in_memory is None
 
 
-def _within(lookup: Any, limit: int) -> Any:
-    queryset = getattr(lookup, "queryset", None)
-    if queryset is None or not hasattr(queryset, "_asked") or queryset._asked.in_memory is not None:
-        return lookup
-    found = copy(lookup)
-    found.queryset = queryset.allow_in_memory(limit)
-    found.queryset._prefetch_related_lookups = within(queryset._prefetch_related_lookups, limit)
+def _within(lookups: Sequence[Any], steps: HeldSteps, max_bytes: int) -> tuple[Any, ...]:
+    """Return lookups whose own querysets share a limit, and may work in memory as well, at any depth."""
+    return tuple(_sharing(each, steps, max_bytes) if _shares(each) else each for each in lookups)
+
+
+def _sharing(lookup: Any, steps: HeldSteps, max_bytes: int) -> Any:
+    found, queryset = copy(lookup), lookup.queryset
+    asked = replace(queryset._asked, in_memory=steps.limit, in_memory_bytes=max_bytes, steps=steps)
+    found.queryset = queryset._asking(asked)
+    found.queryset._prefetch_related_lookups = _within(queryset._prefetch_related_lookups, steps, max_bytes)
     return found
 
 

@@ -186,14 +186,13 @@ def is_joined(sort: Sort) -> bool:
 
 
 async def value_readers(
-    model: type[DynamoModel], ordering: Sequence[Sort], items: Sequence[Item]
+    model: type[DynamoModel], ordering: Sequence[Sort], items: Sequence[Item], known: referenced.Known
 ) -> dict[str, Callable[[Item], object]]:
     """Return the functions that read the values of an order from an item.
 
-    For a reference, one BatchGetItem for each hundred objects is sent.
+    For a reference, one BatchGetItem for each hundred objects that are not ``known`` is sent.
     """
     found: dict[str, Callable[[Item], Any]] = {}
-    known: referenced.Known = {}
     for sort in ordering:
         reference = None if place_of(model, sort.attribute) is not None else reference_of(model, sort.attribute)
         if reference is None:

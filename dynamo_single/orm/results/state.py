@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db.models import Model, Prefetch, Q
 from msgspec import Struct, field
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from dynamo_single.orm.results.cached_lists import CachedLists
     from dynamo_single.orm.results.columns import Columns, Shape
     from dynamo_single.orm.results.computation import Computation
+    from dynamo_single.orm.results.limits import Steps
     from dynamo_single.orm.results.sorting import OrderName
     from dynamo_single.orm.where import tree
 else:
@@ -61,20 +62,6 @@ def assume_complete_keys() -> Iterator[None]:
         yield
     finally:
         _assumed.reset(token)
-
-
-class Steps(Protocol):
-    """The steps over relations, which ``orm.relations.steps`` defines."""
-
-    limit: int
-    held: int
-    bytes: int
-    has_several: bool
-    read: list[tuple[Any, int]]
-
-    @property
-    def left(self) -> int: ...
-    def take(self, queryset: Any, found: int) -> None: ...
 
 
 class Asked(Struct, frozen=True):
@@ -155,13 +142,15 @@ class RelatedReads(Struct, frozen=True):
     """The related objects that are read with the objects: by ``select_related()`` and ``prefetch_related()``.
 
     ``select_related`` contains the paths passed to ``select_related()``, and ``implied_references`` those that it
-    follows without any. ``mode`` is the fetch mode of the objects, if it is not the default.
+    follows without any. ``mode`` is the fetch mode of the objects, if it is not the default. ``in_memory`` is the limit
+    of items and that of bytes which the objects and those of each ``Prefetch`` have together.
     """
 
     select_related: tuple[str, ...] = ()
     implied_references: tuple[str, ...] = ()
     prefetch_related: tuple[str | Prefetch[Any], ...] = ()
     mode: FetchMode | None = None
+    in_memory: tuple[int, int] | None = None
 
     def __bool__(self) -> bool:
         return self.has_lookups or self.mode is not None

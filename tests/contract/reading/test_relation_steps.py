@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, F, OuterRef, Prefetch
 from django.utils import timezone
 
 from dynamo_single import models, transactions
@@ -21,6 +21,7 @@ from dynamo_single.exceptions import (
     TooManyMatches,
     UnknownField,
 )
+from dynamo_single.orm.schema.keys.values import item_size
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests
 from tests.unit.declaring import declare, forgotten
@@ -51,6 +52,7 @@ def zoo(table: Table) -> Iterator[Any]:
             house=models.ReferenceAttribute(house, on_delete=models.CASCADE, related_name="animals"),
             animal_id=models.UnicodeAttribute(),
             kind=models.UnicodeAttribute(),
+            remark=models.UnicodeAttribute(null=True),
             gone=models.TTLAttribute(null=True),
         )
         for name, is_heated in (("North", False), ("South", True)):
@@ -87,13 +89,94 @@ def test_slice_bounds_a_query_over_relations(zoo: Any) -> None:
 def test_steps_and_matches_share_one_limit(zoo: Any) -> None:
     query = zoo.animal.objects.filter(house__name="South").order_by("kind")
     assert len(query.allow_in_memory(3)) == 2
-    with pytest.raises(TooManyMatches, match=r"1 keys of related objects.*allow_in_memory\(limit=2\)"):
+    with pytest.raises(TooManyMatches, match=r"1 keys and objects of other steps.*allow_in_memory\(limit=2\)"):
         list(query.allow_in_memory(2))
 
 
 def test_step_over_the_limit_says_how_many(zoo: Any) -> None:
     with pytest.raises(TooManyMatches, match="finds more than 1 keys or objects, and other steps found 0"):
         list(zoo.house.objects.allow_in_memory(1).filter(animals__kind="owl"))
+
+
+def by_house(zoo: Any) -> Any:
+    """Four animals, in the order of two houses."""
+    return zoo.animal.objects.filter(kind__in=["owl", "fox", "newt"]).order_by("house__name")
+
+
+def animals_of_houses(zoo: Any) -> Any:
+    """Two houses with two animals each."""
+    return zoo.house.objects.prefetch_related(Prefetch("animals", zoo.animal.objects.order_by("-kind")))
+
+
+def named(zoo: Any) -> Any:
+    """Four animals with the names of two houses."""
+    return by_house(zoo).values("house__name")
+
+
+HELD: dict[str, tuple[Any, int]] = {
+    "order": (by_house, 6),
+    "rows in an order": (named, 8),  # the houses are read for the order, and for the rows
+    "rows by a key": (lambda zoo: zoo.animal.objects.filter(kind="owl").values("house__name"), 2),
+    "prefetch": (animals_of_houses, 6),
+    "two of one kind": (
+        lambda zoo: animals_of_houses(zoo).prefetch_related(
+            Prefetch("animals", zoo.animal.objects.filter(kind="owl"), to_attr="owls")
+        ),
+        8,
+    ),
+    "prefetch below": (
+        lambda zoo: zoo.house.objects.prefetch_related(
+            Prefetch("animals", zoo.animal.objects.prefetch_related(Prefetch("house", zoo.house.objects.all(), "home")))
+        ),
+        8,
+    ),
+    "prefetch with a value": (
+        lambda zoo: zoo.house.objects.prefetch_related(Prefetch("animals", zoo.animal.objects.annotate(n=F("kind")))),
+        6,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_all_objects_share_one_limit(zoo: Any, name: str) -> None:
+    made, needed = HELD[name]
+    assert list(made(zoo).allow_in_memory(needed))
+    with pytest.raises(
+        TooManyMatches, match=rf"All together may be {needed - 1}\.|allow_in_memory\(limit={needed - 1}\)"
+    ):
+        list(made(zoo).allow_in_memory(needed - 1))
+
+
+@pytest.mark.parametrize("name", ["order", "prefetch", "rows by a key"])
+def test_all_objects_share_one_limit_of_bytes(zoo: Any, name: str) -> None:
+    """To the byte."""
+    made, _ = HELD[name]
+    held = [*zoo.house.objects.all(), *(() if name == "rows by a key" else by_house(zoo).order_by().allow_in_memory())]
+    size = sum(item_size(each._stored) for each in held)
+    assert list(made(zoo).allow_in_memory(max_bytes=size))
+    with pytest.raises(TooManyMatches, match=rf"have {size} bytes.*allow_in_memory\(max_bytes={size - 1}\)"):
+        list(made(zoo).allow_in_memory(max_bytes=size - 1))
+
+
+def test_prefetch_keeps_a_limit_of_its_own(zoo: Any) -> None:
+    own = Prefetch("animals", zoo.animal.objects.order_by("-kind").allow_in_memory(9))
+    assert len(zoo.house.objects.prefetch_related(own).allow_in_memory(2)) == 2
+
+
+def test_awaited_prefetch_shares_the_limit(zoo: Any) -> None:
+    async def read() -> list[Any]:
+        return [each async for each in animals_of_houses(zoo).allow_in_memory(5)]
+
+    with pytest.raises(TooManyMatches, match=r"2 keys and objects of other steps.*limit=5"):
+        asyncio.run(read())
+
+
+def test_objects_of_rows_are_read_once_for_all_pages(zoo: Any) -> None:
+    zoo.animal.objects.bulk_create(
+        [zoo.animal(house_id="N", animal_id=f"b{n:04}", kind="bat", remark="x" * 30_000) for n in range(50)]
+    )
+    with assert_requests(["Query", "GetItem", "Query"]):
+        assert len(zoo.animal.objects.filter(kind="bat").values("house__name", "remark").allow_in_memory()) == 50
 
 
 def test_explain_describes_each_step(zoo: Any) -> None:
