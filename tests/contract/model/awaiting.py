@@ -1,4 +1,4 @@
-"""What the tests of awaited methods share: which requests the event loop waits for itself, and whether they overlap."""
+"""Helpers for awaited methods: the requests that the event loop awaits itself, and their overlap."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def awaited() -> Iterator[list[str]]:
 
 @contextmanager
 def gathering(count: int) -> Iterator[None]:
-    """Within the block no request goes on before so many are under way."""
+    """Within the block, hold requests until a number of them runs in parallel."""
     under_way = 0
     all_there = asyncio.Event()
     send = transport.send

@@ -1,4 +1,4 @@
-"""The asynchronous twins on the real engine: what their twins give, the same requests, and a free event loop."""
+"""Asynchronous methods on the real engine: same results and requests as the synchronous ones, and a free event loop."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from project.directory.models import Company, Person
 from tests.catalog.boards import Board, Note
 from tests.catalog.models import Order
 
-#: Public methods that send nothing, so that they need no twin.
+#: Public methods without requests, which need no asynchronous variant.
 LAZY = {
     "alias",
     "all",
@@ -78,7 +78,7 @@ LAZY = {
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a twin: on what, with what, and what to compare of its result."""
+    """A call of an asynchronous method: its object, its arguments, and the compared part of its result."""
 
     name: str
     on: Callable[[], Any]
@@ -88,7 +88,7 @@ class Call:
 
 
 def person() -> Person:
-    """A person that was read."""
+    """Return a loaded person."""
     return Person.all_objects.get(company="c1", person_id="mike")
 
 
@@ -108,7 +108,7 @@ def of_company() -> Any:
 
 
 def shown(obj: Any) -> Any:
-    """What an object is, without when it was saved."""
+    """Return an object's values without the time of the save."""
     return type(obj), obj.pk, obj.name
 
 
@@ -189,7 +189,7 @@ async def awaited(found: Any) -> Any:
 
 @contextmanager
 def waiting() -> Iterator[set[int]]:
-    """The threads that wait within the block, for an answer or for time to pass."""
+    """Return the threads that wait within the block for a response or a pause."""
     found: set[int] = set()
 
     def noting(wait: Callable[..., Any], waits: Callable[[], bool] = lambda: True) -> Callable[..., Any]:
@@ -208,13 +208,13 @@ def waiting() -> Iterator[set[int]]:
 
 
 def operations(sent: list[SentRequest]) -> list[str]:
-    """What was sent, in order."""
+    """Return the operations sent, in order."""
     return [request.operation for request in sent]
 
 
 @pytest.mark.parametrize("call", CALLS)
 def test_a_twin_does_the_same_without_blocking(call: Call) -> None:
-    """The same result by the same requests, and nothing waits in the thread of the event loop."""
+    """The result and the requests are the same, and the event loop's thread does not wait."""
     arguments = copy.deepcopy(call.arguments)  # some are changed
     owner = call.on()
     with capture_requests() as sent:
@@ -231,7 +231,7 @@ def test_a_twin_does_the_same_without_blocking(call: Call) -> None:
 
 
 def test_managers_have_the_twins() -> None:
-    """A manager's twins are the queryset's, but for those that delete."""
+    """A manager has the queryset's asynchronous methods, except deletions."""
     assert twins(Person.objects) == twins(models.QuerySet) - {"adelete", "ahard_delete"}
 
     async def ask() -> Person:
@@ -247,12 +247,12 @@ def twins(owner: Any) -> set[str]:
 
 
 def names(calls: list[Call]) -> set[str]:
-    """What a table calls."""
+    """Return the names called in a table."""
     return {call.name for call in calls}
 
 
 def test_every_twin_is_called_above() -> None:
-    """No twin of a queryset, a model or a related manager is without a call."""
+    """Every asynchronous method of a queryset, a model or a related manager has a call."""
     assert twins(models.QuerySet) == names(QUERYSET)
     assert twins(models.SoftDeleteModel) == names(MODEL)
     assert twins(Board(board_id="b").notes) == (names(QUERYSET) | names(RELATED)) - {
@@ -262,7 +262,7 @@ def test_every_twin_is_called_above() -> None:
 
 
 def test_every_method_that_sends_has_a_twin() -> None:
-    """What has no twin sends nothing."""
+    """Methods without an asynchronous variant do not send requests."""
     public = {name for name in dir(models.QuerySet) if not name.startswith("_")}
     having = {name[1:] for name in twins(models.QuerySet)}
     assert public - twins(models.QuerySet) - having == LAZY
@@ -278,7 +278,7 @@ def test_twins_are_asynchronous(name: str) -> None:
 
 
 def test_async_for_gives_what_for_gives() -> None:
-    """A queryset is evaluated once, as by ``for``, and keeps what it gave."""
+    """A queryset is evaluated once, as by ``for``, and caches its results."""
     queryset = Person.objects.select_related("company").filter(company="c1")
 
     async def ask() -> list[Any]:
@@ -292,7 +292,7 @@ def test_async_for_gives_what_for_gives() -> None:
 
 
 def test_requests_in_the_event_loop_are_refused() -> None:
-    """A synchronous call in asynchronous code is Django's error; nothing is sent, and the loop is not held up."""
+    """A synchronous call in asynchronous code raises Django's error without a request or a wait."""
 
     async def ask(call: Callable[[], Any]) -> None:
         with pytest.raises(SynchronousOnlyOperation, match="asynchronous variant"):
@@ -309,7 +309,7 @@ def test_requests_in_the_event_loop_are_refused() -> None:
 
 
 def test_sync_to_async_is_allowed() -> None:
-    """Synchronous code in a thread works, and its requests are captured."""
+    """Synchronous code works in a thread, and its requests are captured."""
 
     async def ask() -> str:
         return str(await sync_to_async(lambda: person().company.name)())
@@ -331,7 +331,7 @@ def pages() -> None:
 @pytest.mark.usefixtures("pages")
 @pytest.mark.parametrize("chunk_size", [1, 2, 3, 100, 2000])
 def test_aiterator_asks_for_pages_when_they_are_needed(chunk_size: int) -> None:
-    """Not more than one page is read ahead of what was taken, however many objects a chunk may have."""
+    """At most one page is read in advance, whatever the size of a chunk is."""
     ahead: list[int] = []
 
     async def ask() -> list[int]:
@@ -364,7 +364,7 @@ def test_a_loop_that_is_left_reads_no_further() -> None:
 
 @pytest.mark.usefixtures("pages")
 def test_iterator_asks_for_pages_when_they_are_needed() -> None:
-    """The synchronous iterator sends for a page with its first item, and keeps nothing."""
+    """The synchronous iterator requests a page with its first item, and does not cache anything."""
     with capture_requests() as sent:
         queryset = Order.objects.filter(customer="c")
         for taken, order in enumerate(queryset.iterator()):
@@ -374,7 +374,7 @@ def test_iterator_asks_for_pages_when_they_are_needed() -> None:
 
 
 def test_iterators_read_related_objects_by_chunks() -> None:
-    """``chunk_size`` objects are read along at a time, by ``prefetch_related`` and by ``select_related``."""
+    """``prefetch_related`` and ``select_related`` read objects for ``chunk_size`` objects at a time."""
     for company_id in ("c3", "c4", "c5"):
         Company.objects.create(company_id=company_id, name=company_id)
         Person.objects.create(company_id=company_id, person_id=company_id, name=company_id)
@@ -389,7 +389,7 @@ def test_iterators_read_related_objects_by_chunks() -> None:
 
 
 def test_iterators_refuse_what_djangos_refuse() -> None:
-    """No ``chunk_size`` with ``prefetch_related()``, and none that is not positive."""
+    """``prefetch_related()`` needs a ``chunk_size``, which must be positive."""
 
     async def ask() -> None:
         async for _ in Company.objects.aiterator(chunk_size=0):
@@ -405,7 +405,7 @@ def test_iterators_refuse_what_djangos_refuse() -> None:
 
 
 def test_templates_call_nothing_that_writes() -> None:
-    """A template that names a method that writes shows nothing, and sends nothing."""
+    """A template that names a writing method shows nothing, and does not send a request."""
     obj = trashed()
     with assert_requests(0):
         for name in ("save", "delete", "hard_delete", "restore", "asave", "adelete", "ahard_delete", "arestore"):

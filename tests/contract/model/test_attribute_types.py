@@ -91,7 +91,7 @@ def test_validation_is_djangos(name: str, value: str, message: str) -> None:
     ],
 )
 def test_a_sort_key_has_the_order_of_the_values(name: str, values: list[Any]) -> None:
-    """One Query each, in order, and from a bound on."""
+    """One Query each returns them in order, and from a limit."""
     make: Any = {"time": models.TimeAttribute, "duration": models.DurationAttribute}[name]
     with forgotten():
         shift = declare(
@@ -136,7 +136,7 @@ def test_the_start_of_an_address_is_looked_for_as_it_is() -> None:
     ],
 )
 def test_a_copy_follows_an_object_whatever_its_identity_is_made_of(make: Any, value: Any) -> None:
-    """Who holds copies is found by the reference, whose values are of this kind."""
+    """The reference finds the holders of copies, and its values have this type."""
     with forgotten():
         day = declare("Day", ("DAY#{day}", "#METADATA"), {}, day=make(), title=models.UnicodeAttribute())
         visit = declare(

@@ -1,4 +1,4 @@
-"""What the event loop does itself: how many requests are under way, and what it leaves to a thread."""
+"""The parallel requests of the event loop itself, and the work that it leaves to a thread."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ READS: dict[str, tuple[Callable[[], Any], list[str]]] = {
 
 @pytest.mark.parametrize("name", READS)
 def test_the_loop_reads_itself(name: str) -> None:
-    """Every request is awaited, and none is sent by a thread."""
+    """The loop awaits every request, and threads do not send any."""
     ask, operations = READS[name]
     with assert_requests(operations), awaited() as found:
         asyncio.run(result(ask()))
@@ -63,7 +63,7 @@ def test_the_loop_reads_itself(name: str) -> None:
 
 
 async def person() -> Person:
-    """A person that was read."""
+    """Return a loaded person."""
     return await Person.all_objects.aget(pk="c1~~mike")
 
 
@@ -103,7 +103,7 @@ WRITES: dict[str, tuple[Callable[[], Any], list[str]]] = {
 
 @pytest.mark.parametrize("name", WRITES)
 def test_the_loop_writes_itself(name: str) -> None:
-    """Every request of a write that nothing else follows from is awaited."""
+    """The loop awaits every request of a write without dependent items."""
     ask, operations = WRITES[name]
     with assert_requests(operations), awaited() as found:
         asyncio.run(result(ask()))
@@ -111,7 +111,7 @@ def test_the_loop_writes_itself(name: str) -> None:
 
 
 def test_deleting_for_good_is_awaited() -> None:
-    """Of a model without children."""
+    """This applies to a model without children."""
 
     async def ask() -> None:
         order = await Order.objects.acreate(customer="c", number=1)
@@ -123,7 +123,7 @@ def test_deleting_for_good_is_awaited() -> None:
 
 
 def test_an_overridden_save_is_called_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also one that a test puts in the place of ours after the class was looked at."""
+    """This includes an override that a test sets after the class was inspected."""
     threads: list[int] = []
 
     def save(self: Company, *args: Any, **options: Any) -> None:
@@ -143,7 +143,7 @@ def test_an_overridden_save_is_called_in_a_thread(monkeypatch: pytest.MonkeyPatc
 
 
 def test_receivers_of_a_write_are_called_where_they_may_wait() -> None:
-    """A synchronous one in a thread, an asynchronous one in the loop; the write itself is awaited."""
+    """A synchronous receiver runs in a thread and an asynchronous one in the loop; the write itself is awaited."""
     heard: list[tuple[str, bool]] = []
 
     def synchronous(**kwargs: Any) -> None:
@@ -179,7 +179,7 @@ def test_creations_overlap() -> None:
 
 
 def test_a_cancelled_save_says_that_its_outcome_is_unknown() -> None:
-    """The object is as it was before, so that the same save can be repeated after reading."""
+    """The object is in its former state, so that the same save can be repeated after a read."""
 
     async def never(*args: Any) -> Any:
         await asyncio.sleep(60)
@@ -221,7 +221,7 @@ def test_partitions_are_read_at_once() -> None:
 
 
 def test_what_is_left_early_is_cancelled() -> None:
-    """Of several pages that are read at once, those that nobody waits for any more; nothing is left behind."""
+    """Unneeded parallel reads of pages are cancelled, and no task remains."""
 
     async def ask() -> list[asyncio.Task[Any]]:
         found = Person.objects.filter(company__in=["c1", "c2"]).aiterator()
@@ -246,19 +246,19 @@ class Filtering(models.QuerySet[Any]):
     """A project's queryset with a method of its own, which passes by nothing of ours."""
 
     def named(self, name: str) -> Any:
-        """Those of a name."""
+        """Return the objects with a name."""
         return self.filter(name=name)
 
 
 def test_an_overridden_method_is_called_in_a_thread() -> None:
-    """It may send what it likes."""
+    """An override may send requests."""
     with assert_requests(["GetItem", "GetItem"]), awaited() as found:
         assert asyncio.run(Shouting(Person).aget(pk="c1~~mike")).name == "Mike"
     assert not found
 
 
 def test_a_method_more_costs_no_thread() -> None:
-    """A project's queryset is read by the loop while it overrides nothing."""
+    """The loop reads a project's queryset unless it overrides a method."""
     with awaited() as found:
         assert asyncio.run(Filtering(Person).named("Mike").aget(company="c1")).name == "Mike"
     assert found == ["Query"]
@@ -283,7 +283,7 @@ def test_a_receiver_of_objects_that_are_made_is_called_in_a_thread() -> None:
 
 
 def test_requests_of_a_task_are_captured() -> None:
-    """By the block that the task was started in."""
+    """The block in which the task was started captures them."""
 
     async def ask() -> Any:
         return await asyncio.gather(*(Person.objects.aget(pk="c1~~mike") for _ in range(3)))
@@ -294,7 +294,7 @@ def test_requests_of_a_task_are_captured() -> None:
 
 
 def test_synchronous_code_may_run_a_loop_while_it_is_run() -> None:
-    """A thread's own reading goes on after a loop that was run in the middle of it."""
+    """A thread's own read continues after a loop that ran within it."""
 
     async def ask() -> Any:
         return await Person.objects.aget(pk="c1~~mike")

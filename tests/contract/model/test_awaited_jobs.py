@@ -1,4 +1,4 @@
-"""Jobs of many requests in an event loop: what fails, what is cancelled, and what is called in a thread."""
+"""Jobs of many requests in an event loop: failures, cancellations and calls in a thread."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("table")
 
 
 def companies(number: int) -> list[Company]:
-    """Companies that are not stored."""
+    """Return unsaved companies."""
     return [Company(company_id=f"c{each:02d}", name=f"{each}") for each in range(number)]
 
 
@@ -91,14 +91,14 @@ def fill(name: str) -> None:
 
 
 def told(error: BulkError) -> Any:
-    """What an error tells, by object."""
+    """Return an error's report by object."""
     return sorted(error.written), sorted(error.failed), sorted(error.not_tried), str(error).partition(": ")[0]
 
 
 @pytest.mark.parametrize("name", JOBS)
 @pytest.mark.parametrize("code", ["InternalServerError", "AccessDeniedException", "RequestLimitExceeded"])
 def test_a_failure_is_told_as_in_synchronous_code(name: str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing more is begun, what is under way is waited for, and each object is told of."""
+    """No further request is started, running ones are awaited, and each object is reported."""
     monkeypatch.setattr("dynamo_single.table.table.LONGEST_PAUSE", 0.0)
     operation, call, twin = JOBS[name]
     fill(name)
@@ -117,7 +117,7 @@ def test_a_failure_is_told_as_in_synchronous_code(name: str, code: str, monkeypa
 
 @contextmanager
 def stuck(after: int) -> Iterator[asyncio.Event]:
-    """After so many requests none is answered; the event is set when one waits."""
+    """Block all requests after a number; the event is set when one waits."""
     waits = asyncio.Event()
     send, sent = transport.send, 0
 
@@ -134,7 +134,7 @@ def stuck(after: int) -> Iterator[asyncio.Event]:
 
 
 def test_a_cancelled_job_says_what_is_written_and_is_resumed() -> None:
-    """As one that was killed: what is written stays, and the same call writes the rest."""
+    """As after a kill, written objects are kept, and the same call writes the rest."""
 
     async def ask() -> str:
         with stuck(after=3) as waits:
@@ -158,7 +158,7 @@ def test_a_cancelled_job_says_what_is_written_and_is_resumed() -> None:
 
 
 def test_an_error_of_a_callback_lets_what_is_under_way_be_written() -> None:
-    """As in synchronous code: none of the requests is broken off."""
+    """As in synchronous code, no request is aborted."""
 
     def progress(done: int, total: int | None) -> None:
         if done == 2:
@@ -187,7 +187,7 @@ def test_progress_is_called_in_a_thread() -> None:
 
 
 def test_receivers_of_a_deletion_keep_it_one_after_the_other() -> None:
-    """Synchronous ones are called in a thread; the requests are awaited."""
+    """Synchronous receivers run in a thread, and the requests are awaited."""
     heard: list[bool] = []
     here = threading.get_ident()
 
@@ -213,27 +213,27 @@ class Own(models.QuerySet[Any]):
     """A project's queryset with writing methods of its own."""
 
     def bulk_create(self, *args: Any, **options: Any) -> Any:
-        """As usual."""
+        """Call the original method."""
         return super().bulk_create(*args, **options)
 
     def update(self, **values: Any) -> int:
-        """As usual."""
+        """Call the original method."""
         return super().update(**values)
 
     def delete(self) -> Any:
-        """As usual."""
+        """Call the original method."""
         return super().delete()
 
     def get_or_create(self, *args: Any, **values: Any) -> Any:
-        """As usual."""
+        """Call the original method."""
         return super().get_or_create(*args, **values)
 
     def aggregate(self, *args: Any, **values: Any) -> Any:
-        """As usual."""
+        """Call the original method."""
         return super().aggregate(*args, **values)
 
     def earliest(self, *fields: Any) -> Any:
-        """As usual."""
+        """Call the original method."""
         return super().earliest(*fields)
 
 
@@ -250,7 +250,7 @@ THREADED: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("name", THREADED)
 def test_what_a_project_overrides_is_called_in_a_thread(name: str) -> None:
-    """It may send what it likes."""
+    """An override may send requests."""
     fill("update" if name != "abulk_create" else "bulk_create")
 
     async def ask() -> None:
@@ -262,7 +262,7 @@ def test_what_a_project_overrides_is_called_in_a_thread(name: str) -> None:
 
 
 def test_children_that_somebody_hears_made_are_deleted_in_a_thread() -> None:
-    """A receiver of ``post_init`` of a child's model is not called in the loop's thread."""
+    """A receiver of ``post_init`` of a child's model does not run in the loop's thread."""
     company = Company.objects.create(company_id="c", name="C")
     Person.objects.create(company=company, person_id="p", name="P")
     threads: list[int] = []

@@ -1,4 +1,4 @@
-"""Of each twin: several at once are under way together, and give and send what their synchronous methods do."""
+"""Several calls of each asynchronous method overlap, with the results and requests of the synchronous one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CALLS = examples(8, 20)
 
 @dataclass(frozen=True)
 class Call:
-    """One method: of what, for the call of a number, and with what; ``list`` reads a queryset."""
+    """A method: its object, its arguments for a numbered call; ``list`` reads a queryset."""
 
     name: str
     on: Callable[[int], Any]
@@ -52,7 +52,7 @@ class Call:
 
 
 def shown(found: Any) -> Any:
-    """What can be compared of a result: objects by their ``pk``, values, and related objects that are read."""
+    """Return the comparable part of a result: the ``pk`` of objects, values, and loaded related objects."""
     if isinstance(found, Model):
         values = {name: value for name, value in vars(found).items() if name in ("name", "text", "n", "stock")}
         many = getattr(found, "_prefetched_objects_cache", {})
@@ -73,27 +73,27 @@ def shown(found: Any) -> Any:
     return found
 
 
-#: The objects that are stored, by their model and ``pk``, as they were made.
+#: The stored objects as they were created, by model and ``pk``.
 KEPT: dict[tuple[Any, str], Any] = {}
 
 
 @dataclass(frozen=True)
 class Filled:
-    """What the table holds before each call, and the objects that it was made of."""
+    """The table's contents before each call, and the objects that they were built from."""
 
     table: Table
     items: contents.Contents
     objects: bytes
 
     def put_back(self) -> None:
-        """The table and the objects as nothing has been called yet."""
+        """Restore the table and the objects to their state before any call."""
         contents.restore(self.table, self.items)
         KEPT.clear()
         KEPT.update(pickle.loads(self.objects))
 
 
 def kept(model: Any, pk: str) -> Any:
-    """An object as it is stored, without a request."""
+    """Return an object as it is stored, without a request."""
     return KEPT[model, pk]
 
 
@@ -121,7 +121,7 @@ def people(number: int) -> Any:
 
 
 def company(number: int) -> Any:
-    """One company, as a queryset."""
+    """Return a company as a queryset."""
     return Company.objects.filter(pk=f"c{number}")
 
 
@@ -131,12 +131,12 @@ def notes(number: int) -> Any:
 
 
 def new(number: int) -> tuple[list[Company]]:
-    """Companies that are not stored."""
+    """Return unsaved companies."""
     return ([Company(company_id=f"n{number}{each}", name="New") for each in "ab"],)
 
 
 def renamed(number: int) -> tuple[list[Company], list[str]]:
-    """Companies with other names, and what is to be written of them."""
+    """Return companies with new names, and their changes."""
     found = [kept(Company, f"{kind}{number}") for kind in "ce"]
     for each in found:
         each.name = f"other {each.pk}"
@@ -144,12 +144,12 @@ def renamed(number: int) -> tuple[list[Company], list[str]]:
 
 
 def boards(number: int) -> tuple[list[Board]]:
-    """A board that is stored."""
+    """Return a stored board."""
     return ([kept(Board, f"b{number}")],)
 
 
 def of_role(number: int) -> Any:
-    """How many people have a role."""
+    """Return the number of people with a role."""
     return people(number).allow_in_memory().values("role").annotate(n=Count("pk"))
 
 
@@ -237,7 +237,7 @@ CALLS_OF: dict[str, Call] = {
 
 @pytest.mark.parametrize("name", CALLS_OF)
 def test_calls_overlap_and_do_the_same(filled: Filled, name: str) -> None:
-    """No request of several calls is answered before each has one under way; nothing is sent by a thread."""
+    """Each call starts a request before any gets its response, and threads do not send any."""
     call = CALLS_OF[name]
     filled.put_back()
     with capture_requests() as sent:

@@ -1,4 +1,4 @@
-"""Related objects read along in an event loop: what Django's function reads in a thread, by the same requests."""
+"""Prefetched objects in an event loop: the requests of Django's function in a thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.contract.model.awaiting import awaited
 
 @pytest.fixture(autouse=True)
 def stored(table: Table) -> None:
-    """Two companies with people and offices, and two boards with all that may lie on them."""
+    """Store two companies with people and offices, and two boards with all kinds of entries."""
     for c in "ab":
         Company.objects.create(company_id=c, name=c)
         for number in range(2):
@@ -34,12 +34,12 @@ def stored(table: Table) -> None:
 
 
 def companies(*lookups: Any) -> Any:
-    """Both companies with what is read along."""
+    """Return both companies with prefetched objects."""
     return Company.objects.filter(pk__in=["a", "b"]).prefetch_related(*lookups)
 
 
 def boards(*lookups: Any) -> Any:
-    """Both boards with what is read along."""
+    """Return both boards with prefetched objects."""
     return Board.objects.filter(pk__in=["a", "b"]).prefetch_related(*lookups)
 
 
@@ -68,7 +68,7 @@ NATIVE: dict[str, Callable[[], Any]] = {
 
 
 def shown(obj: Any, depth: int = 3) -> Any:
-    """An object with what is read along, some levels deep."""
+    """Return an object with its prefetched objects, some levels deep."""
     if not hasattr(obj, "_meta") or not depth:
         return getattr(obj, "pk", obj)
     cached = getattr(obj, "_prefetched_objects_cache", {})
@@ -79,7 +79,7 @@ def shown(obj: Any, depth: int = 3) -> Any:
 
 
 def both(queryset: Callable[[], Any]) -> tuple[list[str], list[str]]:
-    """The operations that are sent and those that are awaited; the same objects are read by a thread and by a loop."""
+    """Return the sent and the awaited operations; a thread and a loop read the same objects."""
     with capture_requests() as sent:
         expected = [shown(each) for each in queryset()]
 
@@ -98,13 +98,13 @@ def both(queryset: Callable[[], Any]) -> tuple[list[str], list[str]]:
 
 @pytest.mark.parametrize("name", NATIVE)
 def test_the_loop_reads_along_itself(name: str) -> None:
-    """Every request is awaited, and none is sent by a thread."""
+    """The loop awaits every request, and threads do not send any."""
     operations, found = both(NATIVE[name])
     assert found == operations
 
 
 def test_a_projects_manager_is_called_in_a_thread() -> None:
-    """The children of that kind alone are read by it: a Query for each parent."""
+    """It reads only the children of that kind, with a Query per parent."""
     operations, found = both(lambda: boards("tasks", "cards"))
     assert operations == ["BatchGetItem", *["Query"] * 4]
     assert found == operations[:3]

@@ -1,4 +1,4 @@
-"""Many-to-many relations that are checked: no edge is created to what is deleted at the same time, from either side."""
+"""Checked many-to-many relations: no edge to an object that is deleted concurrently, from either side."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def edges(table: Table) -> list[str]:
 
 
 def counts(table: Table, pk: str) -> list[str]:
-    """What an object counts."""
+    """Return the count of an object."""
     return [value["N"] for name, value in items(table)[pk, "#METADATA"].items() if name.startswith("refs:")]
 
 
@@ -77,7 +77,7 @@ def test_what_a_checked_edge_costs(guild: Any, fans: list[Any]) -> None:
 
 @pytest.mark.parametrize("way", ["add", "set", "through", "reverse", "create"])
 def test_nothing_is_added_to_what_is_being_deleted(guild: Any, fans: list[Any], table: Table, way: str) -> None:
-    """The deletion comes just before the write, after everything was read."""
+    """The deletion happens just before the write, after all reads."""
     ways: dict[str, Any] = {
         "add": lambda: guild.fans.add(fans[0]),
         "set": lambda: guild.fans.set([fans[0], "b"]),
@@ -104,7 +104,7 @@ def test_the_other_side_is_held_as_well(guild: Any, fans: list[Any], table: Tabl
 
 
 def test_a_deletion_takes_what_joins_at_the_same_time(guild: Any, fans: list[Any], table: Table) -> None:
-    """Who is faster than the deletion is found by it."""
+    """The deletion finds edges that were faster."""
     guild.fans.add("a")
     with before_write(1, lambda: fans[1].guilds.add("g")):
         assert guild.hard_delete()[0] == 3
@@ -113,7 +113,7 @@ def test_a_deletion_takes_what_joins_at_the_same_time(guild: Any, fans: list[Any
 
 
 def test_a_deletion_waits_for_an_index_that_is_late(guild: Any, fans: list[Any], table: Table) -> None:
-    """A fan's edges are listed by an index: it shows none of two, and nothing is deleted."""
+    """An index lists a fan's edges: it omits both, so the deletion does not happen."""
     guild.fans.add("a")
 
     def late(operation: str, params: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Decimal numbers are read and compared as Django's are on SQLite, by whichever way they were written."""
+"""Decimals are read and compared as in Django on SQLite, after any kind of write."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BOUNDS = {"max_digits": 6, "decimal_places": 2}
 
 @pytest.fixture(scope="module")
 def both(django_db_blocker: Any) -> Iterator[tuple[Any, Any]]:
-    """The same model here and on SQLite, each as the manager of its objects."""
+    """Return managers of the same model here and on SQLite."""
     with forgotten(), django_db_blocker.unblock(), sqlite() as connection:
 
         class Row(django_models.Model):
@@ -95,7 +95,7 @@ def empty(rows: Any) -> None:
 
 
 def outcome(rows: Any, work: Callable[[Any], object]) -> list[tuple[str, str | None]] | str:
-    """What is stored afterwards, as it is shown; or the kind of the error."""
+    """Return the stored value as shown, or the class of the error."""
     empty(rows)
     rows.create(row_id="r", price=Decimal("1.01"), weight=Decimal("0.1234"))
     try:
@@ -110,7 +110,7 @@ def outcome(rows: Any, work: Callable[[Any], object]) -> list[tuple[str, str | N
 @settings(max_examples=EXAMPLES)
 @given(value=NUMBERS)
 def test_stored_value_is_djangos(both: tuple[Any, Any], way: str, value: Any) -> None:
-    """With the declared places, half to even; and the error where there are too many digits."""
+    """It has the declared places, rounded half to even; too many digits raise an error."""
     ours, theirs = (outcome(rows, lambda rows: WAYS[way](rows, value)) for rows in both)
     assert ours == theirs
 
@@ -146,7 +146,7 @@ LOOKUPS = st.sampled_from(["exact", "gt", "gte", "lt", "lte"])
     stored=st.lists(st.integers(-2000, 2000).map(lambda number: Decimal(number).scaleb(-2)), max_size=4),
 )
 def test_lookup_compares_as_djangos_does(both: tuple[Any, Any], lookup: str, value: Any, stored: list[Any]) -> None:
-    """By a key that holds the number, and by a filter; what is looked for may lie between two that can be stored."""
+    """This includes a key with the number, a filter, and values between two storable ones."""
     found: list[Any] = []
     for rows in both:
         empty(rows)
@@ -158,7 +158,7 @@ def test_lookup_compares_as_djangos_does(both: tuple[Any, Any], lookup: str, val
 
 
 def test_too_many_digits_write_nothing(both: tuple[Any, Any]) -> None:
-    """Also in a block, which is refused as a whole."""
+    """A block is rejected as a whole."""
     ours, _ = both
     empty(ours)
     with pytest.raises(TooManyDigits, match="more than 6 digits"), transactions.atomic():
@@ -176,7 +176,7 @@ def test_columns_have_the_places(both: tuple[Any, Any]) -> None:
 
 
 def test_copy_has_the_places_of_its_source() -> None:
-    """When it is made, and when it follows a sum that is rounded."""
+    """This applies to its creation, and to its update after a rounded sum."""
     with forgotten():
         source = declare(
             "Rate",

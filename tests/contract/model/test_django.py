@@ -77,7 +77,7 @@ def test_a_reference_is_a_choice_of_objects() -> None:
 
 
 def test_a_form_reports_a_taken_unique_value_on_its_field() -> None:
-    """The error stands at the field, as in Django."""
+    """As in Django, the error belongs to the field."""
     Company.objects.create(company_id="c1", name="Acme")
     Person.objects.create(company_id="c1", name="Mike", email="mike@example.org")
     form = PersonForm({"company": "c1", "name": "Other", "email": "MIKE@example.org", "role": "member"})
@@ -85,7 +85,7 @@ def test_a_form_reports_a_taken_unique_value_on_its_field() -> None:
 
 
 def test_documents_and_sets_survive_a_form_unchanged() -> None:
-    """What a form shows of a map, a list or a set is what it gives back, decimal digits included."""
+    """A form returns exactly the shown map, list or set, including decimal digits."""
     from decimal import Decimal
 
     form_class: Any = modelform_factory(Sample, fields=["data", "things", "words", "numbers", "json"])
@@ -185,7 +185,7 @@ def test_the_reverse_of_a_reference_is_djangos_manager() -> None:
 
 
 def test_a_reference_to_a_deleted_object_still_resolves() -> None:
-    """What an object in the trash is referred to by can still be shown."""
+    """A reference to an object in the trash can still be shown."""
     company = Company.objects.create(company_id="c1", name="Acme")
     person = Person.objects.create(company_id="c1", name="Mike")
     company.delete()
@@ -213,14 +213,14 @@ def test_a_stock_create_view_formats_its_success_url() -> None:
 
 
 def test_a_stock_update_view_formats_its_success_url() -> None:
-    """And those of one that was read and changed."""
+    """It takes the URL's parts from the loaded and changed object's ``__dict__``."""
     Sample.objects.create(sample_id="s", text="a")
     view = UpdateView.as_view(model=Sample, fields=["text"], success_url="/samples/{sample_id}/{text}/")
     assert view(RequestFactory().post("/", {"text": "b"}), pk="s").url == "/samples/s/b/"
 
 
 def _noted(cls: Any, db: Any, field_names: Any, values: Any, **options: Any) -> Any:
-    """As Django's documentation does it."""
+    """Override it as in Django's documentation."""
     found = models.Model.from_db.__func__(cls, db, field_names, values, **options)  # type: ignore[attr-defined]
     found.loaded = dict(zip(field_names, values, strict=True))
     return found
@@ -249,13 +249,13 @@ def loading(from_db: Any) -> Iterator[Any]:
 
 
 def test_from_db_is_called_for_an_object_that_is_read() -> None:
-    """With the names of the attributes, that of the identity, and their values."""
+    """It gets the names of the attributes and the identity, and their values."""
     with loading(_noted) as queryset:
         assert queryset.get().loaded == {"identity": "g~~n", "loading_id": "n", "group": "g", "text": "a"}
 
 
 def test_from_db_of_a_class_is_replaced_later() -> None:
-    """By a list, by a key, and after it was taken away again."""
+    """This applies to a list and a key, and after the removal."""
     with forgotten():
         model = declare(
             "Loading",
@@ -272,7 +272,7 @@ def test_from_db_of_a_class_is_replaced_later() -> None:
 
 
 def test_from_db_is_told_what_was_read_in_part() -> None:
-    """As in Django, what is deferred is not among the names."""
+    """As in Django, the names do not include deferred attributes."""
     with loading(_noted) as queryset:
         found = queryset.defer("text").get()
         assert "text" not in found.loaded
@@ -281,7 +281,7 @@ def test_from_db_is_told_what_was_read_in_part() -> None:
 
 @pytest.mark.parametrize("from_db", [_noted, _by_itself])
 def test_an_object_that_from_db_gave_is_saved_by_its_difference(from_db: Any) -> None:
-    """It knows its item as any other, also if it was made without ``super()``."""
+    """It knows its item like any object, even if it was created without ``super()``."""
     with loading(from_db) as queryset:
         found = queryset.get()
         with assert_requests(0):
@@ -292,7 +292,7 @@ def test_an_object_that_from_db_gave_is_saved_by_its_difference(from_db: Any) ->
 
 
 def test_a_reference_is_checked_without_an_object() -> None:
-    """As ``createsuperuser`` checks what it asks for: the object that it leads to is read."""
+    """As in ``createsuperuser``, the referenced object is read."""
     Sample.objects.create(sample_id="there")
     field = Sample._meta.get_field("parent")
     with assert_requests(["GetItem", "GetItem"]):

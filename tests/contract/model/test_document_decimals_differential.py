@@ -1,4 +1,4 @@
-"""A decimal number inside a document is rounded, read and refused as one that is an attribute."""
+"""Decimals inside documents are rounded, read and rejected like decimal attributes."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ AROUND: dict[str, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
 
 
 def outcome(rows: Any, write: Callable[[], object], read: Callable[[Any], Any]) -> str:
-    """What is stored afterwards, as it is shown; or that it was refused."""
+    """Return the stored value as shown, or the fact that it was rejected."""
     rows.all().filter(pk="r").delete()
     empty: dict[str, Any] = {"lines": [{}], "deep": {}}
     rows.create(sheet_id="r", price=Decimal(1), prices=[Decimal(1)], data=empty)
@@ -104,7 +104,7 @@ def scalar(rows: Any, value: Any) -> str:
     return outcome(rows, lambda: _save(rows, "price", value), lambda row: row.price)
 
 
-# A text is no number in a document, where nothing else is converted.
+# A string in a document is not a number, and nothing else is converted.
 PLAIN = NUMBERS.filter(lambda value: not isinstance(value, str))
 
 
@@ -145,7 +145,7 @@ def test_number_of_one_place_is_stored_as_attribute(rows: Any, place: str, value
 
 
 def test_written_object_has_the_places(rows: Any) -> None:
-    """As ``refresh_from_db()`` gives them; DynamoDB has none."""
+    """The object has the places of ``refresh_from_db()``, which DynamoDB does not store."""
     rows.filter(pk="r").delete()
     made = rows.create(sheet_id="r", prices=[Decimal(1), Decimal("2.5"), 1.005])
     made.refresh_from_db()
@@ -160,7 +160,7 @@ def test_columns_of_a_document_have_the_places(rows: Any) -> None:
 
 
 def test_validation_refuses_what_a_write_rounds(rows: Any) -> None:
-    """As of a number that is an attribute."""
+    """A decimal attribute behaves the same way."""
     for name, value in (("price", Decimal("1.005")), ("prices", [Decimal("1.005")])):
         with pytest.raises(ValidationError, match="no more than 2 decimal places"):
             rows.model(sheet_id="r", **{name: value}).full_clean()

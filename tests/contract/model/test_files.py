@@ -32,7 +32,7 @@ def storage() -> InMemoryStorage:
 
 @pytest.fixture
 def paper() -> Iterator[Any]:
-    """A model with a file that is required, and one that is not, in an empty storage."""
+    """Return a model with a required and an optional file, and an empty storage."""
     global STORAGE
     STORAGE = InMemoryStorage()
     with forgotten():
@@ -49,7 +49,7 @@ def paper() -> Iterator[Any]:
 
 
 def content(text: str, name: str) -> Any:
-    """What was uploaded."""
+    """Return the uploaded content."""
     return SimpleUploadedFile(name, text.encode())
 
 

@@ -1,4 +1,4 @@
-"""What a table says of the form of its items: a query that they cannot answer yet is refused."""
+"""The table's state of its items' schema: an incomplete key does not support queries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.catalog.models import Sample
 from tests.catalog.servers import GameMember, GamePlayer
 from tests.catalog.studios import Artist, Exhibit, Frame, Gallery, Loan, Painting, Tour
 
-#: Migrations, which make the tests' models ones that are asked about.
+#: Migrations make the tests' models depend on the state.
 MIGRATED = {"catalog": "tests.backend_project.shop.migrations"}
 LAYOUT = registry.layout_of(Club)
 FORM = form_of(Snapshot.of(Club), LAYOUT.label)
@@ -36,7 +36,7 @@ Say = Callable[..., None]
 
 @pytest.fixture
 def say(table: Table, settings: Any) -> Iterator[Say]:
-    """Let the table say of clubs what the model does, but for some changes."""
+    """Set the state of clubs to the model's, except for some changes."""
     settings.MIGRATION_MODULES = MIGRATED
     knowledge.forget()
 
@@ -48,7 +48,7 @@ def say(table: Table, settings: Any) -> Iterator[Say]:
 
 
 def test_what_is_filled_costs_one_request_a_process(say: Say) -> None:
-    """Queries and writes after the first one ask nothing."""
+    """Later queries and writes do not read the state."""
     say()
     with assert_requests(["GetItem", "Query", "Query", "TransactWriteItems", "GetItem"]):
         for _ in range(2):
@@ -58,7 +58,7 @@ def test_what_is_filled_costs_one_request_a_process(say: Say) -> None:
 
 
 def test_a_table_that_says_nothing_is_asked_once(say: Say) -> None:
-    """A project that has not begun to migrate goes on as before."""
+    """A project that has not started to migrate continues as before."""
     with assert_requests(["GetItem", "Query", "Query"]):
         for _ in range(2):
             assert list(Club.objects.all()) == []
@@ -67,7 +67,7 @@ def test_a_table_that_says_nothing_is_asked_once(say: Say) -> None:
 def test_the_first_migration_is_noticed_by_a_process_that_was_there_before(
     say: Say, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What counted as filled, since nothing was known of it, is looked at again."""
+    """Models that counted as complete without a state are checked again."""
     monkeypatch.setattr(table, "replaced", 0)
     assert list(Club.objects.all()) == []
     with _elsewhere():
@@ -79,9 +79,9 @@ def test_the_first_migration_is_noticed_by_a_process_that_was_there_before(
 def test_that_no_migration_was_applied_is_a_warning(
     say: Say, table: Table, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One for all that a process does with an app, by what it reads anyway, and none once the table says something."""
+    """The process logs one warning per app, from a state that it reads anyway, until the state exists."""
     monkeypatch.setattr(table, "replaced", 0)
-    asked = ["UpdateItem", "GetItem", "UpdateItem"]  # it registers, and says what it has read
+    asked = ["UpdateItem", "GetItem", "UpdateItem"]  # it registers, and reports its revision
     with assert_requests([*asked, "Query", "Query", "TransactWriteItems"]):
         assert list(Club.objects.all()) == list(Club.objects.all()) == []
         Club.objects.create(club_id="c", name="Acme")
@@ -101,7 +101,7 @@ def test_that_no_migration_was_applied_is_a_warning(
 def test_of_an_app_without_migrations_there_is_no_warning(
     table: Table, settings: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A test table has none applied either, and says nothing of that."""
+    """A test table has no applied migrations either, and does not log a warning."""
     with _elsewhere():
         assert list(Club.objects.all()) == []
     monkeypatch.setattr(table, "replaced", 0)
@@ -112,7 +112,7 @@ def test_of_an_app_without_migrations_there_is_no_warning(
 
 
 def test_an_app_without_migrations_is_not_asked_about(say: Say, settings: Any) -> None:
-    """It costs nothing at all."""
+    """No request is sent."""
     say(primary="table: OTHER / {x}")
     settings.MIGRATION_MODULES = {"catalog": None}
     with assert_requests(["Query"]):
@@ -120,7 +120,7 @@ def test_an_app_without_migrations_is_not_asked_about(say: Say, settings: Any) -
 
 
 def test_a_table_that_is_trusted_is_not_asked(say: Say, settings: Any, table: Table) -> None:
-    """``MIGRATIONS = "trust"`` is for those who make sure of it themselves. The process only says that it is there."""
+    """``MIGRATIONS = "trust"`` leaves the check to the operator. The process only registers its presence."""
     say(keys={})
     described = table.settings
     url = f"{described.endpoint_url}/{described.table_name}?region={described.region}&migrations=trust"
@@ -131,14 +131,14 @@ def test_a_table_that_is_trusted_is_not_asked(say: Say, settings: Any, table: Ta
 
 @pytest.mark.parametrize("keys", [{}, dict.fromkeys(FORM.keys, "written")], ids=["absent", "written"])
 def test_a_key_that_is_not_filled_answers_no_query(say: Say, keys: dict[str, Any]) -> None:
-    """Not with some of the objects, and not with none."""
+    """It returns neither some of the objects nor none."""
     say(keys=keys)
     with pytest.raises(KeyNotFilled, match=r"by_name \(gs1\) .* could omit objects.*manage.py migrate"):
         list(Club.objects.all())
 
 
 def test_another_key_answers_in_the_place_of_one_that_is_not_filled(say: Say) -> None:
-    """By its whole primary key an object is found meanwhile, and what no key answers stays NoAccessPattern."""
+    """The complete primary key still finds an object, and an unsupported query stays NoAccessPattern."""
     say(keys={})
     club = Club.objects.create(club_id="c", name="Acme")
     assert Club.objects.get(pk="c") == Club.objects.get(club_id="c", name="Acme") == club
@@ -147,7 +147,7 @@ def test_another_key_answers_in_the_place_of_one_that_is_not_filled(say: Say) ->
 
 
 def test_the_trash_is_refused_while_its_key_is_not_filled(say: Say) -> None:
-    """It is a key of its own."""
+    """The trash has a separate key."""
     live = key_fingerprints(LAYOUT)["by_name"]
     say(keys={live: "public"})
     assert list(Club.objects.all()) == []
@@ -167,7 +167,7 @@ def test_the_trash_is_refused_while_its_key_is_not_filled(say: Say) -> None:
     ],
 )
 def test_an_attribute_that_some_items_lack_is_no_condition(say: Say, query: Q) -> None:
-    """Its default is shown for them, and DynamoDB would compare what is stored."""
+    """The object shows its default, but DynamoDB would compare the stored value."""
     say(unfilled=("name",))
     with pytest.raises(KeyNotFilled, match="needs name"):
         list(Club.objects.filter(query))
@@ -217,7 +217,7 @@ def test_items_of_another_form_are_neither_read_nor_written(
 
 
 def test_an_object_is_not_read_again_in_another_form(say: Say) -> None:
-    """Who has read it before the items changed is told, too."""
+    """An object that was read before the change raises the error too."""
     club = Club.objects.create(club_id="c", name="Acme")
     say(attributes={"title": "S text"})
     with pytest.raises(FormNotApplied):
@@ -233,7 +233,7 @@ def test_nothing_is_added_to_a_number_in_another_form(say: Say, table: Table) ->
 
 
 def test_a_rule_that_is_not_filled_finds_no_object_by_its_claim(say: Say) -> None:
-    """An object without a claim yet would not be found: the listing key answers, or the error says what is open."""
+    """The claim might be missing: the listing key finds the object, or the error names the open change."""
     say(rules=dict.fromkeys(FORM.rules, "written"))
     with pytest.raises(KeyNotFilled, match="the claims on name, which may be incomplete"):
         Club.objects.consistent().get(name="Acme")
@@ -242,7 +242,7 @@ def test_a_rule_that_is_not_filled_finds_no_object_by_its_claim(say: Say) -> Non
 
 
 def test_what_was_open_is_asked_again_after_a_while(say: Say) -> None:
-    """A process notices that a migration has ended without being started again."""
+    """A process detects the end of a migration without a restart."""
     say(keys={}, rules=dict.fromkeys(FORM.rules, "written"))
     with pytest.raises(KeyNotFilled):
         list(Club.objects.all())
@@ -256,14 +256,14 @@ def test_what_was_open_is_asked_again_after_a_while(say: Say) -> None:
 
 @contextmanager
 def _elsewhere() -> Iterator[None]:
-    """What is changed within the block is changed by another process, for all that this one knows."""
+    """Hide changes in the block from this process, as if another one made them."""
     held = dict(knowledge._tables)
     yield
     knowledge._tables.update(held)
 
 
 def test_two_that_change_the_state_at_once_lose_nothing(say: Say, table: Table) -> None:
-    """The second one reads what the first has written, and changes that."""
+    """The second change reads the first one's result."""
     say()
 
     def slow(state: states.TableState) -> states.TableState:
@@ -277,7 +277,7 @@ def test_two_that_change_the_state_at_once_lose_nothing(say: Say, table: Table) 
 
 
 def test_a_state_of_a_later_release_is_not_read_as_another(say: Say, table: Table) -> None:
-    """What is not understood is not guessed."""
+    """Unknown parts are not guessed."""
     say()
     table.send(
         Request(
@@ -316,13 +316,13 @@ def test_a_state_is_read_as_it_was_written() -> None:
 def test_nothing_is_deleted_while_the_key_that_finds_who_refers_is_not_filled(
     say: Say, table: Table, referring: Any, target: Any
 ) -> None:
-    """Who protects would not be found, and who goes along would stay."""
+    """Otherwise, protecting objects would be missed, and cascading ones would remain."""
     (name,) = registry.layout_of(target).identity
     obj = target.objects.create(**{name: "1"}, **({"username": "John"} if target is GamePlayer else {}))
     layout = registry.layout_of(referring)
     form = form_of(Snapshot.of(referring), layout.label)
     knowledge.change(table, lambda state: state.with_form(layout.item_type, replace(form, keys={})))
-    # References are set at the deletion for good only.
+    # References are set only at the permanent deletion.
     for delete in (obj.hard_delete, *(() if referring is Tour else (obj.delete,))):
         with pytest.raises(KeyNotFilled):
             delete()

@@ -1,4 +1,4 @@
-"""A damaged state of a table: models without migrations are used as before, and everything else names the item."""
+"""A damaged state: models without migrations work as before, and everything else names the item."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ USER = {"username": "ann", "email": "ann@example.com", "password": "secret-9"}
 
 @pytest.fixture
 def state(table: Table, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
-    """What a table says that is no test's, as it is asked in a project."""
+    """Return the state of a project's table outside tests."""
     settings.MIGRATION_MODULES = MIGRATED
     knowledge.change(table, lambda found: found.with_form(LAYOUT.item_type, FORM))
     monkeypatch.setattr(table, "replaced", 0)
@@ -43,7 +43,7 @@ def state(table: Table, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 def states_of(item: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each damaged state: attributes that need not be there are only damaged by their type."""
+    """Return each damaged state: optional attributes are only damaged by a wrong type."""
     for what, damaged in damages(item, leave=("itemType",)):
         if what not in {*(f"without {name}" for name in OPTIONAL)}:
             yield what, damaged
@@ -52,7 +52,7 @@ def states_of(item: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def test_login_and_page_go_on(state: dict[str, Any], table: Table, settings: Any, caplog: Any) -> None:
-    """Those of users and sessions, which have no migrations; the log names the item."""
+    """Users and sessions have no migrations, and the log names the item."""
     settings.ROOT_URLCONF = "project.urls"
     user = get_user_model()._default_manager.create_user(**USER)
     for what, damaged in states_of(state):
@@ -77,7 +77,7 @@ def test_log_names_it_once_a_reading(state: dict[str, Any], table: Table, caplog
 
 
 def test_models_with_migrations_name_it(state: dict[str, Any], table: Table) -> None:
-    """Nobody knows which of their keys are filled. What is restored is read again without a restart."""
+    """The complete keys are unknown. A restored state is read again without a restart."""
     for what, damaged in states_of(state):
         store(table, damaged)
         knowledge.forget()
@@ -92,7 +92,7 @@ def test_models_with_migrations_name_it(state: dict[str, Any], table: Table) -> 
 
 
 def test_status_names_it(state: dict[str, Any], table: Table) -> None:
-    """Beside all else that it shows."""
+    """The command still shows everything else."""
     for what, damaged in states_of(state):
         store(table, damaged)
         knowledge.forget()
@@ -103,7 +103,7 @@ def test_status_names_it(state: dict[str, Any], table: Table) -> None:
 
 
 def test_changing_it_is_refused(state: dict[str, Any], table: Table) -> None:
-    """What is damaged is not written over."""
+    """A damaged state is not overwritten."""
     for _, damaged in states_of(state):
         store(table, damaged)
         with pytest.raises(UnexpectedItem, match=NAMED):

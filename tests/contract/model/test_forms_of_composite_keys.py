@@ -1,4 +1,4 @@
-"""Forms over a primary key of several attributes report one that is taken, as they report any other unique value."""
+"""Forms of a composite primary key report a taken one like any unique value."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def firm(table: Any) -> Firm:
 
 
 def rows(prefix: str, *rows: dict[str, str]) -> dict[str, str]:
-    """What a browser sends of the new rows of a formset."""
+    """Return a browser's submission of new rows in a formset."""
     data = {f"{prefix}-TOTAL_FORMS": str(len(rows)), f"{prefix}-INITIAL_FORMS": "0"}
     return data | {f"{prefix}-{number}-{name}": value for number, row in enumerate(rows) for name, value in row.items()}
 

@@ -88,7 +88,7 @@ def test_prefetch_reads_objects_of_each_model(lion: Animal) -> None:
 
 
 def test_content_types_are_read_along(lion: Animal) -> None:
-    """They are computed, so that nothing is sent for them."""
+    """They are computed, so no request is sent."""
     with assert_requests(["BatchGetItem"]):
         found = Emblem.objects.filter(pk__in=["yellow", "hard"]).select_related("content_type")
         assert sorted(each.content_type.model for each in found) == ["animal", "mineral"]

@@ -1,4 +1,4 @@
-"""Many-to-many relations on the real engine, by declared edges and by edges that are made."""
+"""Many-to-many relations on the real engine, with declared and generated edges."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("table")
 
 @pytest.fixture
 def gaming(table: Table) -> Any:
-    """A server on which nobody is."""
+    """Return a server without users."""
     return GameServer.objects.create(server_id="1", name="Gaming")
 
 
@@ -48,7 +48,7 @@ def tags(table: Table) -> list[Any]:
 
 @contextmanager
 def told(sender: Any) -> Iterator[list[Any]]:
-    """What ``m2m_changed`` tells."""
+    """Return the data of ``m2m_changed``."""
     found: list[Any] = []
 
     def receive(sender: Any, instance: Any, action: str, reverse: bool, model: Any, pk_set: Any, **_: Any) -> None:
@@ -186,7 +186,7 @@ def test_what_is_not_stored_or_of_another_kind_is_refused(gaming: Any, john: Any
 
 @pytest.mark.parametrize("change", ["add", "set", "create", "get_or_create", "update_or_create"])
 def test_an_object_that_is_not_stored_gets_no_edges(john: Any, table: Table, change: str) -> None:
-    """From either side; one that is stored may be given by its ``pk``, for a GetItem."""
+    """This applies to both sides; a stored object may be given by its ``pk``, for a GetItem."""
     chess = GameServer(name="Chess")
     given: Any = {"add": (john,), "set": ([john],)}.get(change, ())
     options = {} if given else {"username": "Ann"}
@@ -233,7 +233,7 @@ def test_the_asynchronous_twins_do_the_same(gaming: Any, john: Any) -> None:
     assert asyncio.run(steps()) == [1, ["John"], 0]
 
 
-# edges that are made
+# generated edges
 
 
 def test_edges_that_nobody_declared_are_stored_as_documented(gaming: Any, tags: list[Any], table: Table) -> None:
@@ -308,7 +308,7 @@ def test_what_the_relation_gives_is_ordered_sliced_and_paged(gaming: Any, john: 
 
 @pytest.fixture
 def courses(table: Table) -> Iterator[Any]:
-    """A pupil on two courses, of which one is in the trash, to the class of courses."""
+    """Return a pupil with two courses, one in the trash, and the class of courses."""
     with forgotten():
         pupil = declare("Pupil", ("PUPIL#{pupil_id}", "#METADATA"), pupil_id=models.IdAttribute())
         course = declare(
@@ -337,7 +337,7 @@ def test_what_is_in_the_trash_is_hidden_and_shown_by_the_managers_that_do(course
 
 
 def test_setting_what_is_shown_leaves_the_edges_to_what_is_in_the_trash(courses: Any) -> None:
-    """A form offers, and sends, what is live; what is restored is there as before."""
+    """A form offers and submits only live objects; a restored one is related as before."""
     ann, course = courses
     with assert_requests(["GetItem", "Query", "BatchGetItem", "DeleteItem"]):
         ann.courses.set(["2"])

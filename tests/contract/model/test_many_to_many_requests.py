@@ -1,4 +1,4 @@
-"""How many requests the managers of many-to-many relations send, and that what they write is what single edges are."""
+"""The number of requests of many-to-many managers, and the equality of their writes with single edges."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ KINDS: dict[str, Callable[[int], tuple[Any, Sequence[Any]]]] = {
     [
         # 50 edges with the checks of their names, and 100 edges without
         ("copying", ["BatchGetItem"] * 2 + ["TransactWriteItems"] * 3, 1, 2),
-        # 49 edges with their fans' counts, and the guild's: of the first hundred, two are left for a transaction
+        # 49 edges with their fans' counts, and the guild's: two of the first hundred remain for a transaction
         ("checked", ["TransactWriteItems"] * 4, 1, 4),
     ],
 )
@@ -107,7 +107,7 @@ def test_packed_deletion_of_plain_edges_costs_no_more() -> None:
 
 @pytest.mark.parametrize("change", ["add", "remove", "clear"])
 def test_counter_changes_once_a_request_in_order(change: str, table: Table) -> None:
-    """Transactions that change one item in parallel refuse each other, so they are sent one after the other."""
+    """Parallel transactions that change one item conflict, so they are sent sequentially."""
     manager, objects = checked(NUMBER)
     if change != "add":
         manager.add(*objects)
@@ -161,7 +161,7 @@ def test_receivers_hear_of_each_edge_of_a_declared_model() -> None:
 
 @pytest.mark.parametrize("kind", ["plain", "checked"])
 def test_receivers_hear_of_no_edge_of_a_created_model(kind: str) -> None:
-    """As in Django. A receiver of all models does not keep edges from being packed."""
+    """As in Django. A receiver of all models does not prevent packed edges."""
     manager, objects = KINDS[kind](40)
     with deletions(None) as told:
         manager.add(*objects)
@@ -175,7 +175,7 @@ def test_receivers_hear_of_no_edge_of_a_created_model(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", [*KINDS])
 def test_many_edges_are_announced_together(kind: str) -> None:
-    """``m2m_changed`` is sent once before and once after, as Django does."""
+    """As in Django, ``m2m_changed`` is sent once before and once after."""
     manager, objects = KINDS[kind](60)
     heard: list[Any] = []
 
@@ -201,7 +201,7 @@ def test_many_edges_are_announced_together(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", [*KINDS])
 def test_edges_that_another_process_deletes_are_left_out(kind: str) -> None:
-    """Between the read and the write. No request is sent for each of them."""
+    """They are deleted between the read and the write, and no request is sent for each."""
     manager, objects = KINDS[kind](60)
     manager.add(*objects)
     others = type(manager.instance).objects.get(pk="1")
@@ -302,7 +302,7 @@ CHANGES = st.lists(
 @settings(max_examples=examples(12, 400))
 @given(CHANGES)
 def test_changes_leave_what_single_edges_leave(kind: str, changes: list[tuple[str, set[int]]]) -> None:
-    """Items and counts are those of edges that are created and deleted one by one."""
+    """Items and counts are the same as after separate creations and deletions of edges."""
     found = []
     for one_by_one in (False, True):
         table = get_table()
@@ -322,7 +322,7 @@ def test_changes_leave_what_single_edges_leave(kind: str, changes: list[tuple[st
 
 
 def singly(manager: Any, change: str, chosen: Sequence[Any]) -> None:
-    """The same change of the relation by its edges."""
+    """Make the same change with single edges."""
     edges = manager.through.objects
     near, far = manager.end.near.attname, manager.end.far.attname
     there = {getattr(edge, far): edge for edge in edges.filter(**{near: "1"})}

@@ -82,7 +82,7 @@ def house(table: Table) -> Iterator[Any]:
 
 
 def raw(table: Table) -> dict[str, Any]:
-    """The item as it is stored."""
+    """Return the stored item."""
     key = {"pk": {"S": "HOUSE#1"}, "sk": {"S": "#METADATA"}}
     found: dict[str, Any] = table.send(Request("GetItem", {"Key": key, "ConsistentRead": True}))["Item"]
     return found
@@ -425,7 +425,7 @@ def test_the_name_of_a_method_of_dicts_is_a_key_only() -> None:
     assert (address["items"], dict(address.items())["street"]) == ({"a"}, "S")
 
 
-# Beside PynamoDB: the same stored map.
+# Next to PynamoDB, with the same stored map.
 
 
 class TheirGeo(pynamodb.MapAttribute):

@@ -1,4 +1,4 @@
-"""Forms that show what somebody else has changed, with fields of every kind."""
+"""Forms show another user's changes, for fields of every type."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ with forgotten():
 
 
 class SheetForm(MergingModelForm):
-    """A form with widgets of several inputs, and of none that is checked."""
+    """A form with multi-input widgets, and with an unchecked one."""
 
     class Meta:
         model = Sheet
@@ -40,7 +40,7 @@ class SheetForm(MergingModelForm):
 
 
 def sent(form: Any) -> QueryDict:
-    """What a browser sends of a form that nobody has touched."""
+    """Return a browser's submission of an untouched form."""
     data = QueryDict(mutable=True)
     for name in form._before:
         form._put(data, name, form.initial.get(name))
@@ -61,7 +61,7 @@ def sent(form: Any) -> QueryDict:
     ],
 )
 def test_a_form_that_nobody_touched_overwrites_nothing(table: object, name: str, shown: Any, theirs: Any) -> None:
-    """Whatever its widget sends."""
+    """The data of the widget does not matter."""
     Sheet.objects.create(sheet_id="s", **{name: shown})
     data = sent(SheetForm(instance=Sheet.objects.get(pk="s")))
     Sheet.objects.filter(pk="s").update(**{name: theirs})
@@ -100,7 +100,7 @@ def server_with_tags(*names: str) -> tuple[Any, list[Any]]:
 
 
 def test_a_relation_to_many_that_nobody_touched_is_left_as_it_is(table: object) -> None:
-    """What somebody else has chosen meanwhile stays chosen."""
+    """Another user's choice is kept."""
     server, tags = server_with_tags("a", "b")
     data = sent(ServerForm(instance=GameServer.objects.get(pk=server.pk)))
     data["name"] = "two"

@@ -44,7 +44,7 @@ def test_where_it_is_the_primary_key_the_other_side_is_read_by_it(place: Place) 
 
 
 def test_without_one_it_is_djangos_error(place: Place) -> None:
-    """Which ``hasattr()`` understands; it is asked for once."""
+    """``hasattr()`` handles Django's error, and the claim is read only once."""
     with assert_requests(["GetItem"]):
         assert not hasattr(place, "bar")
     with assert_requests(0), pytest.raises(Place.bar.RelatedObjectDoesNotExist, match="Place has no bar"):
@@ -70,7 +70,7 @@ def test_to_forms_it_is_djangos_field() -> None:
 
 
 def test_the_other_side_is_set_and_saved(place: Place) -> None:
-    """As in Django: the object that refers is the one to save."""
+    """As in Django, the referring object is the one to save."""
     other = Place.objects.create(place_id="q", name="Pier")
     restaurant = place.restaurant
     other.restaurant = restaurant
@@ -94,7 +94,7 @@ def test_a_place_is_free_again_once_its_restaurant_is_deleted(place: Place) -> N
 
 
 def test_reading_again_forgets_the_other_side(place: Place) -> None:
-    """All of it, or this one by its name, without a request."""
+    """A refresh clears the whole cache, or this relation by name, without a request."""
     assert place.restaurant.name == "Demon Dogs"
     Restaurant.objects.filter(pk="r").update(name="Changed")
     with assert_requests(0):
@@ -108,7 +108,7 @@ def test_reading_again_forgets_the_other_side(place: Place) -> None:
 
 
 def test_prefetching_reads_the_other_sides_by_key_or_by_claim() -> None:
-    """One BatchGetItem where the place is the whole primary key; elsewhere one of claims and one of the objects."""
+    """One BatchGetItem reads complete primary keys; otherwise, one reads claims and another one objects."""
     for place_id in ("p", "q", "x"):
         made = Place.objects.create(place_id=place_id, name=place_id)
         Restaurant.objects.create(restaurant_id=place_id, place=made, name=place_id)

@@ -1,4 +1,4 @@
-"""What a process sends to follow a table's state: its presence item, the state, and nothing while it is idle."""
+"""A process sends its presence item and reads the state, but only while it works."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dynamo_single.testing import assert_requests
 from tests.catalog.clubs import Club
 from tests.contract.model.test_filled import FORM, LAYOUT, MIGRATED
 
-#: What a process sends before its first request: it registers, reads the state, and says which revision it goes by.
+#: The requests of a process before its first one: register, read the state, and report its revision.
 BEGUN = ["UpdateItem", "GetItem", "UpdateItem"]
 
 
@@ -38,7 +38,7 @@ def served(table: Table, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 def change(table: Table, **changes: Any) -> states.TableState:
-    """Record a form of clubs, as ``migrate`` does; ``synonyms`` change nothing for code."""
+    """Record a schema of clubs, like ``migrate``; ``synonyms`` do not affect code."""
     return knowledge.change(table, lambda state: state.with_form(LAYOUT.item_type, replace(FORM, **changes)))
 
 
@@ -68,7 +68,7 @@ def passed(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 
 def test_process_begins_with_three_requests(served: Table) -> None:
-    """It registers before it reads, and answers before its first request."""
+    """It registers before it reads, and reports its revision before its first request."""
     with assert_requests([*BEGUN, "Query", "Query"]):
         for _ in range(2):
             assert list(Club.objects.all()) == []
@@ -85,7 +85,7 @@ def test_presence_item_names_the_process(served: Table) -> None:
 
 
 def test_process_that_works_reads_the_state_twice_a_lease(served: Table, passed: Callable[[float], None]) -> None:
-    """One GetItem in half a lease, whatever is asked meanwhile."""
+    """It sends one GetItem per half lease, for any number of operations."""
     list(Club.objects.all())
     for _ in range(3):
         passed(knowledge.LOCAL_LEASE / 2 + 0.01)
@@ -94,7 +94,7 @@ def test_process_that_works_reads_the_state_twice_a_lease(served: Table, passed:
 
 
 def test_idle_process_sends_nothing(served: Table, passed: Callable[[float], None]) -> None:
-    """Its lease ends meanwhile. The next operation reads the state once."""
+    """Its lease ends in the meantime. The next operation reads the state once."""
     list(Club.objects.all())
     with assert_requests(0):
         passed(3600)
@@ -122,7 +122,7 @@ def test_presence_item_ends_with_the_process(served: Table) -> None:
 
 
 def test_forgotten_process_registers_again(served: Table) -> None:
-    """It was silent at a bump: its item is gone when it says that it goes by the new revision."""
+    """It was silent during a bump: its item is gone when it reports the new revision."""
     list(Club.objects.all())
     (item,) = processes(served)
     served.send(Request("DeleteItem", {"Key": {name: item[name] for name in ("pk", "sk")}}))
@@ -136,7 +136,7 @@ def test_forgotten_process_registers_again(served: Table) -> None:
 def test_process_that_may_not_write_reads_each_second(
     served: Table, passed: Callable[[float], None], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It works on with the shortest lease, and the log says so once."""
+    """It continues with the shortest lease, and the log says so once."""
     monkeypatch.setattr(knowledge, "LOCAL_LEASE", 60.0)
 
     def refuse(operation: str, params: Any) -> None:
@@ -168,7 +168,7 @@ def test_forked_process_has_a_presence_item_of_its_own(served: Table) -> None:
 
 
 def test_process_that_trusts_says_that_it_has_no_fence(served: Table, settings: Any) -> None:
-    """It never reads the state, so that ``migrate`` waits for its end."""
+    """It never reads the state, so ``migrate`` waits for its end."""
     end(served)
     described = served.settings
     url = f"{described.endpoint_url}/{described.table_name}?region={described.region}&migrations=trust"
@@ -218,20 +218,20 @@ def former(table: Table, settings: Any) -> Iterator[Table]:
 
 
 def stored_state(table: Table) -> dict[str, Any]:
-    """The state item as it is stored."""
+    """Return the stored state item."""
     found: dict[str, Any] = table.send(Request("GetItem", {"Key": item_key(states.STATE_KEY)}))["Item"]
     return found
 
 
 def test_former_state_is_followed(former: Table) -> None:
-    """Filled keys are public, and what is open goes on from its first phase."""
+    """Complete keys are public, and open changes continue from their first phase."""
     assert list(Club.objects.all()) == []
     (change,) = knowledge._tables[former].state.forms["Club"].opened
     assert (change.migration, change.phase, change.is_reverted) == ("catalog.0009_later", 0, False)
 
 
 def test_former_state_stays_until_a_form_changes(former: Table) -> None:
-    """Code of before goes on to read its own attribute, byte by byte."""
+    """Old code still reads its own attribute, which is unchanged to the byte."""
     knowledge.change(former, lambda state: replace(state, owner="shop"))
     assert stored_state(former)["forms"] == {"S": former_text()}
     assert "schema" not in stored_state(former)

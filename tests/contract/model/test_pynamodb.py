@@ -1,4 +1,4 @@
-"""PynamoDB's own API on these models: reads and batch writes work through the one seam, and keep every key."""
+"""PynamoDB's API on these models: reads and batch writes use the app's request path, and keep every key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.declaring import declare, forgotten
 
 @pytest.fixture(autouse=True)
 def people(table: Table) -> None:
-    """A company with two people, and another one."""
+    """Create a company with two people, and another company."""
     Company.objects.create(company_id="c1", name="Acme", stock="ACM")
     Company.objects.create(company_id="c2", name="Beta")
     for name in ("Anna", "Mike"):
@@ -54,12 +54,12 @@ READS: list[tuple[str, Any, Any]] = [
 
 @pytest.mark.parametrize(("read", "expected"), [row[1:] for row in READS], ids=[row[0] for row in READS])
 def test_pynamodbs_reads_give_objects_of_this_model(read: Any, expected: Any) -> None:
-    """What PynamoDB reads is this model's objects, other models' items left out."""
+    """PynamoDB's reads return objects of this model, without items of other models."""
     assert read() == expected
 
 
 def test_pynamodbs_requests_pass_the_seam(sent: list[SentRequest]) -> None:
-    """They are captured and counted like ours."""
+    """They are captured and counted like the app's own."""
     list(Person.query("COMPANY#c1"))
     assert [request.operation for request in sent] == ["Query"]
 
@@ -87,7 +87,7 @@ def test_pynamodbs_errors_stay_pynamodbs() -> None:
 
 
 def test_batch_write_puts_whole_items_with_their_keys() -> None:
-    """Items that PynamoDB's batch writer puts are found by their indexes."""
+    """Indexes find items of PynamoDB's batch writer."""
     with Order.batch_write() as batch:
         batch.save(Order(customer="c", number=1, coupon="SAVE"))
         batch.save(Order(customer="c", number=2))
@@ -110,14 +110,14 @@ def test_transactions_of_pynamodb_read_and_write() -> None:
 
 @pytest.mark.parametrize("name", ["create_table", "delete_table", "update_ttl"])
 def test_a_model_neither_makes_nor_deletes_the_table(name: str) -> None:
-    """The table belongs to all models, so these are refused with the command that sets it up."""
+    """The table belongs to all models, so the error names the command that creates it."""
     with assert_requests(0), pytest.raises(NotSupported, match=r"manage\.py dynamo_setup"):
         getattr(Company, name)()
 
 
 @pytest.mark.parametrize("method", ["save", "delete"])
 def test_conditions_of_pynamodb_are_not_dropped_in_silence(method: str) -> None:
-    """A positional condition, as PynamoDB takes it, is a TypeError and nothing is written."""
+    """A positional condition, as in PynamoDB, raises a TypeError, and nothing is written."""
     company = Company.objects.get(pk="c1")
     with assert_requests(0), pytest.raises(TypeError):
         getattr(company, method)(Company.name == "Other")
@@ -125,7 +125,7 @@ def test_conditions_of_pynamodb_are_not_dropped_in_silence(method: str) -> None:
 
 @pytest.mark.parametrize("write", ["batch", "transaction save", "transaction delete", "transaction update"])
 def test_pynamodbs_writers_do_not_leave_unique_values_behind(write: str) -> None:
-    """A model whose writes touch other items is refused by name, and nothing is written."""
+    """A model with dependent items raises an error, and nothing is written."""
     member = Member.objects.create(member_id="m1", email="a@example.org")
     transaction = TransactWrite(connection=Company._get_connection().connection)
     steps: dict[str, Any] = {
@@ -156,7 +156,7 @@ def referred(request: Any) -> Iterator[Any]:
 
 @pytest.mark.parametrize("write", ["batch", "transaction"])
 def test_pynamodbs_deletion_is_refused_where_others_follow(write: str, referred: Any) -> None:
-    """It would leave what refers to the object, as edges of many-to-many relations."""
+    """It would leave references to the object, such as edges of many-to-many relations."""
     transaction = TransactWrite(connection=Company._get_connection().connection)
     delete = type(referred).batch_write().delete if write == "batch" else transaction.delete
     with assert_requests(0), pytest.raises(NotSupported, match=r"follow the references to it: .*Use delete\(\)"):

@@ -25,7 +25,7 @@ SHELF = "SHELF#s"
 
 @pytest.fixture(autouse=True)
 def entries(table: Table) -> None:
-    """Two live entries, and between them one in the trash, one that has expired and one that is both."""
+    """Create two live entries, and between them a deleted one, an expired one, and one that is both."""
     later, before = timezone.now() + timedelta(days=1), timezone.now() - timedelta(seconds=1)
     for slot in range(5):
         Entry.objects.create(shelf="s", slot=slot, title=f"t{slot}", expires_at=later)
@@ -70,13 +70,13 @@ READS: list[tuple[str, Any, Any]] = [
 
 @pytest.mark.parametrize(("read", "expected"), [row[1:] for row in READS], ids=[row[0] for row in READS])
 def test_pynamodbs_readers_leave_out_what_is_hidden(read: Any, expected: Any) -> None:
-    """Whatever else they are asked."""
+    """The other arguments do not matter."""
     assert read() == expected
 
 
 @pytest.mark.parametrize("slot", [1, 2, 3])
 def test_get_raises_for_what_is_hidden(slot: int) -> None:
-    """As for what is not stored."""
+    """The error is the same as for a missing object."""
     with pytest.raises(Entry.DoesNotExist):
         Entry.get(*key(slot))
     with pytest.raises(Entry.DoesNotExist):
@@ -99,7 +99,7 @@ def test_transactions_read_what_is_live() -> None:
 
 @pytest.mark.parametrize(("slot", "passes"), [(0, True), (1, False), (2, False)])
 def test_a_condition_on_another_object_holds_of_live_ones(slot: int, passes: bool) -> None:
-    """Nothing is written otherwise."""
+    """Otherwise, nothing is written."""
 
     def write() -> None:
         with TransactWrite(connection=Entry._get_connection().connection) as transaction:
@@ -146,7 +146,7 @@ def test_a_model_without_trash_and_expiry_is_read_as_before() -> None:
 
 
 def test_a_record_in_the_trash_is_hidden() -> None:
-    """And is read again once it is restored."""
+    """After its restoration, it can be read again."""
     made = Product.objects.create(data={})
     where = (made.partition_key, made.sort_key)
     made.delete()
@@ -158,7 +158,7 @@ def test_a_record_in_the_trash_is_hidden() -> None:
 
 
 def test_refresh_reads_an_object_that_is_in_the_trash() -> None:
-    """It is PynamoDB's name for ``refresh_from_db()``, of an object that is there already."""
+    """PynamoDB's name for ``refresh_from_db()`` applies to an existing object."""
     entry = Entry.deleted_objects.get(shelf="s", slot=1)
     entry.title = "other"
     entry.refresh()
@@ -166,7 +166,7 @@ def test_refresh_reads_an_object_that_is_in_the_trash() -> None:
 
 
 def test_counting_a_whole_table_is_refused() -> None:
-    """It would be the number of all models' items."""
+    """The result would be the number of all models' items."""
     with assert_requests(0), pytest.raises(NotSupported, match=r"Entry\.objects\.count\(\)"):
         Entry.count()
 

@@ -1,4 +1,4 @@
-"""What is stored is what is read, for every type of attribute."""
+"""Stored values are read unchanged, for every type of attribute."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ VALUES = {
 @given(values=st.fixed_dictionaries({}, optional=VALUES))
 @settings(max_examples=examples(15, 60))
 def test_what_is_saved_is_what_is_read(values: dict[str, Any]) -> None:
-    """Every attribute type gives back exactly the value that was stored."""
+    """Every attribute type returns exactly the stored value."""
     sample = Sample.objects.create(sample_id=str(uuid.uuid4()), **values)
     found = Sample.objects.get(pk=sample.pk)
     assert {name: getattr(found, name) for name in values} == values

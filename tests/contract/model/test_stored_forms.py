@@ -1,4 +1,4 @@
-"""``stored_as`` on a real engine: items of another program are read, found, changed in place and left alone."""
+"""``stored_as`` on a real engine: another program's items are read, found, changed in place, and kept."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def post() -> Iterator[Any]:
 
 
 def raw(table: Table, number: str = "1") -> dict[str, Any]:
-    """The item as it is stored."""
+    """Return the stored item."""
     key = {"pk": {"S": f"POST#{number}"}, "sk": {"S": "#METADATA"}}
     found: dict[str, Any] = table.send(Request("GetItem", {"Key": key, "ConsistentRead": True}))["Item"]
     return found
@@ -327,7 +327,7 @@ def test_the_trash_marks_in_the_form(table: Table, form: str) -> None:
 
 
 def their_save(table: Table, *, version: int) -> None:
-    """What PynamoDB's ``save()`` sends: the whole item, if its version is as it was read."""
+    """Send the request of PynamoDB's ``save()``: the whole item, if its version is unchanged."""
     item = {**raw(table), "title": {"S": "theirs"}, "rev": {"N": str(version + 1)}}
     condition = {
         "ConditionExpression": "#v = :v",

@@ -1,4 +1,4 @@
-"""A form that was shown before another writer's change is refused when it is sent."""
+"""A form that was shown before another process's change is rejected."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNKNOWN = "This form does not contain the version of the ledgered that it was op
 
 
 def tab(obj: Any, **typed: Any) -> dict[str, Any]:
-    """What a browser sends of a form that it shows."""
+    """Return a browser's submission of a shown form."""
     form = Form(instance=Ledgered.objects.get(pk=obj.pk))
     (hidden,) = re.findall('<input type="hidden" name="read_version" value="([^"]*)"', form.as_p())
     return {"number": obj.number, "title": obj.title, "read_version": hidden, **typed}
@@ -44,7 +44,7 @@ def ledgered(table: Any) -> Any:
 
 
 def test_the_second_of_two_tabs_is_refused(ledgered: Any) -> None:
-    """And stays refused when it is sent again as it comes back."""
+    """A resubmission is rejected too."""
     first, second = tab(ledgered, title="first"), tab(ledgered, title="second")
     sent(ledgered, first).save()
     form = sent(ledgered, second)
@@ -58,7 +58,7 @@ def test_the_second_of_two_tabs_is_refused(ledgered: Any) -> None:
 
 
 def test_the_field_is_no_data_of_the_form(ledgered: Any) -> None:
-    """It is neither among the cleaned values nor among the changed ones, and a form that changes nothing sends none."""
+    """It is not in the cleaned or changed data, and a form without changes does not submit it."""
     form = sent(ledgered, tab(ledgered))
     assert form.is_valid()
     assert (form.cleaned_data, form.changed_data) == ({"number": 1, "title": "a"}, [])
@@ -74,7 +74,7 @@ def test_a_new_object_has_no_version_to_be_held_to() -> None:
 
 @pytest.mark.parametrize("given", ["", "x", "bnVsbA:x", Signer(salt="other").sign_object(["catalog.ledgered", "1", 1])])
 def test_a_form_that_does_not_say_its_version_is_refused(ledgered: Any, given: str) -> None:
-    """Also where it was forged."""
+    """This includes a forged version."""
     form = sent(ledgered, tab(ledgered, read_version=given))
     assert form.errors["__all__"][0].startswith(UNKNOWN)
 

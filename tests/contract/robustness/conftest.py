@@ -1,4 +1,4 @@
-"""What tests of crashes share with pytest."""
+"""Pytest fixtures for tests of crashes."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from tests.contract.robustness.crashing import lower_limits
 
 @pytest.fixture
 def small_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Deletions, restorations and copies go on in another transaction after ``ROOM`` actions."""
+    """Start a new transaction of deletions, restorations and copies after ``ROOM`` actions."""
     lower_limits(monkeypatch)

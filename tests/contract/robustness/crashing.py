@@ -1,4 +1,4 @@
-"""What tests of crashes share: what is there before a write, ending it anywhere, and comparing what is left."""
+"""Helpers for tests of crashes: the data before a write, an end at any request, and comparisons."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ENDS = examples(8, 1000)
 
 
 def lower_limits(patch: pytest.MonkeyPatch) -> None:
-    """Let deletions, restorations and copies go on in another transaction after ``ROOM`` actions."""
+    """Start a new transaction of deletions, restorations and copies after ``ROOM`` actions."""
     along = copy_updates.MAX_ACTIONS - copy_updates.MAX_COPY_ACTIONS
     patch.setattr(cascade, "MAX_ACTIONS", ROOM)
     patch.setattr(copy_updates, "MAX_ACTIONS", ROOM)
@@ -52,12 +52,12 @@ def ends_of(requests: int) -> list[int]:
 
 
 class Crash(BaseException):
-    """The process has ended: nothing that comes after it is carried out."""
+    """The end of the process: no later request is executed."""
 
 
 @contextmanager
 def crash_behind(number: int | None) -> Iterator[list[str]]:
-    """Let so many requests through and none after them; gives the operations that were asked for."""
+    """Allow a number of requests and no others; yield the requested operations."""
     asked: list[str] = []
     lock = threading.Lock()
 
@@ -72,7 +72,7 @@ def crash_behind(number: int | None) -> Iterator[list[str]]:
 
 
 def member(pk: str = "a") -> Any:
-    """A member as it is stored, live or in the trash."""
+    """Return a stored member, live or in the trash."""
     return Member.all_objects.consistent().get(pk=pk)
 
 
@@ -84,14 +84,14 @@ def saved(obj: Any, **values: Any) -> None:
 
 
 def some_members() -> None:
-    """Three members with both unique values, and one that is in the trash."""
+    """Create three members with both unique values, and one in the trash."""
     for number, name in enumerate("abc"):
         Member.objects.create(member_id=name, email=f"{name}@example.org", badge=number, name=name)
     Member.objects.create(member_id="t", email="t@example.org").delete()
 
 
 def user(profiles: int) -> None:
-    """A user whose name is copied."""
+    """Return a user whose name is copied."""
     ChatUser.objects.create(user_id="1", username="John", mood="glad")
     made = [ChatProfile(user_id="1", kind=f"{number:03}") for number in range(profiles)]
     ChatProfile.objects.bulk_create(made, in_transactions=True)
@@ -118,12 +118,12 @@ def seats() -> None:
     Essay.objects.create(essay_id="e", title="one two three")
 
 
-#: A moment as a key has it, or as an attribute has it, in milliseconds.
+#: A datetime in a key or in an attribute, in milliseconds.
 _MOMENT = re.compile(r'(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)|"(\d{13})"')
 
 
 class Verifier:
-    """What ``verify()`` finds, which is asked once of tables that are the same but for which moments are in them.
+    """The results of ``verify()``, cached for tables that differ only in datetimes.
 
     A crash before the first write leaves what there was, and the same write again what it leaves undisturbed.
     """
@@ -147,12 +147,12 @@ class Verifier:
 
 
 def put_back(found: Items) -> None:
-    """A table with these items and nothing else."""
+    """Replace the table's contents by these items."""
     contents.restore(get_table(), found)
 
 
 def timeless(found: Items) -> Items:
-    """Items without the moments of their making, change and deletion; what went along with one object has one."""
+    """Return items without their times of creation, change and deletion; a shared deletion has one time."""
     batches = {(item["deletedWith"]["S"], item["deletedAt"]["N"]) for item in found.values() if "deletedWith" in item}
     assert len(batches) == len({mark for mark, _ in batches})
     hidden = {"createdAt", "updatedAt", "deletedAt"}

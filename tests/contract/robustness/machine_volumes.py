@@ -32,7 +32,7 @@ from tests.ready import table_ready
 
 
 class VolumeSteps(RuleBasedStateMachine):
-    """Writing volumes, by objects that are fresh and by objects that were kept from before."""
+    """Write volumes with new and with kept objects."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class VolumeSteps(RuleBasedStateMachine):
 
     @initialize(first=NAMES, several=st.lists(NEW, min_size=1, max_size=3))
     def begin(self, first: str, several: list[dict[str, Any]]) -> None:
-        """One aisle is there, and some volumes."""
+        """Create an aisle and some volumes."""
         Aisle.objects.create(aisle_id="A", name=first)
         self.world.aisles["A"] = Shelf(first)
         for values in several:
@@ -55,7 +55,7 @@ class VolumeSteps(RuleBasedStateMachine):
     # objects to write with
 
     def volume(self, choice: int, *, fresh: bool) -> Any:
-        """A volume as it is stored, or as it was when it was kept; ``None`` if there is none."""
+        """Return a volume as stored or as kept; ``None`` if it is missing."""
         held = [each for each in self.objects if isinstance(each, Volume)]
         if not fresh and held:
             return held[choice % len(held)]
@@ -63,7 +63,7 @@ class VolumeSteps(RuleBasedStateMachine):
         return Volume.all_objects.get(pk="~~".join(map(str, keys[choice % len(keys)]))) if keys else None
 
     def aisle(self, choice: int, *, fresh: bool) -> Any:
-        """The same for an aisle."""
+        """Return an aisle as stored or as kept."""
         held = [each for each in self.objects if isinstance(each, Aisle)]
         if not fresh and held:
             return held[choice % len(held)]
@@ -71,11 +71,11 @@ class VolumeSteps(RuleBasedStateMachine):
         return Aisle.all_objects.get(pk=keys[choice % len(keys)]) if keys else None
 
     def forget(self, obj: Any) -> None:
-        """Keep an object no more, since it has values that are not saved."""
+        """Discard a kept object with unsaved values."""
         self.objects = [each for each in self.objects if each is not obj]
 
     def record_of(self, volume: Any) -> Kept | None:
-        """What there is to be under a volume's key."""
+        """Return the expected volume for a key."""
         return self.world.volumes.get((volume.aisle_id, volume.number))
 
     def batch(self, mark: str) -> tuple[str, int]:
@@ -85,7 +85,7 @@ class VolumeSteps(RuleBasedStateMachine):
 
     @rule(choice=CHOICES, aisle=st.booleans())
     def keep(self, choice: int, aisle: bool) -> None:
-        """Read an object, to be written by later."""
+        """Load an object for a later write."""
         obj = self.aisle(choice, fresh=True) if aisle else self.volume(choice, fresh=True)
         if obj is not None:
             self.objects.append(obj)
@@ -139,7 +139,7 @@ class VolumeSteps(RuleBasedStateMachine):
 
     @rule(choice=CHOICES, fresh=FRESH)
     def lend(self, choice: int, fresh: bool) -> None:
-        """Add one to a volume's number, whatever it is by now."""
+        """Add one to a volume's current number."""
         obj = self.volume(choice, fresh=fresh)
         if obj is None:
             return
@@ -154,7 +154,7 @@ class VolumeSteps(RuleBasedStateMachine):
 
     @rule(choice=CHOICES)
     def lend_by_queryset(self, choice: int) -> None:
-        """The same without reading."""
+        """Add one to the number without a read."""
         keys = sorted(self.world.volumes)
         if keys:
             record = self.world.volumes[keys[choice % len(keys)]]
@@ -164,7 +164,7 @@ class VolumeSteps(RuleBasedStateMachine):
 
     @rule(choice=CHOICES)
     def next_slot(self, choice: int) -> None:
-        """Add one to a number that is unique, and stands in a key."""
+        """Add one to a unique number that is part of a key."""
         keys = sorted(key for key, each in self.world.volumes.items() if each.slot is not None and not each.batch)
         if not keys:
             return
@@ -177,7 +177,7 @@ class VolumeSteps(RuleBasedStateMachine):
 
     @rule(choice=CHOICES, fresh=FRESH)
     def delete(self, choice: int, fresh: bool) -> None:
-        """Move a volume to the trash; one that is there, or gone, is left alone."""
+        """Move a volume to the trash; skip a deleted or missing one."""
         obj = self.volume(choice, fresh=fresh)
         if obj is None:
             return
@@ -206,7 +206,7 @@ class VolumeSteps(RuleBasedStateMachine):
 
     @rule(choice=CHOICES, fresh=FRESH)
     def hard_delete(self, choice: int, fresh: bool) -> None:
-        """Delete a volume for good."""
+        """Permanently delete a volume."""
         obj = self.volume(choice, fresh=fresh)
         if obj is None:
             return

@@ -1,4 +1,4 @@
-"""The model in memory that the stateful tests compare the table with, and what their steps are made of."""
+"""The in-memory model that the stateful tests compare with the table, and helpers for their steps."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MARKS = st.sampled_from(["m", "n"])
 CHOICES = st.integers(0, 1000)
 FRESH = st.booleans()
 OF_VOLUMES = {"title": TITLES, "isbn": ISBNS, "slot": SLOTS, "mark": MARKS}
-#: Of one attribute alone more often: what does not change is what another writer may have changed.
+#: Changes of a single attribute are more frequent: unchanged ones may conflict with another writer's change.
 VALUES = st.one_of(
     *(st.fixed_dictionaries({name: values}) for name, values in OF_VOLUMES.items()),
     st.fixed_dictionaries({}, optional=OF_VOLUMES),
@@ -48,7 +48,7 @@ NEW = st.fixed_dictionaries({"aisle_id": AISLES, "number": NUMBERS, **OF_VOLUMES
 
 @dataclass(frozen=True)
 class Kept:
-    """A volume as it is to be stored; ``batch`` is the deletion that it went to the trash with."""
+    """A volume's expected state; ``batch`` is its deletion into the trash."""
 
     aisle_id: str
     number: int
@@ -61,7 +61,7 @@ class Kept:
 
     @property
     def key(self) -> tuple[str, int]:
-        """What tells it apart."""
+        """The identity of the volume."""
         return self.aisle_id, self.number
 
     @property
@@ -73,7 +73,7 @@ class Kept:
 
 @dataclass
 class Shelf:
-    """An aisle as it is to be stored."""
+    """An aisle's expected state."""
 
     name: str
     batch: tuple[str, int] | None = None
@@ -81,13 +81,13 @@ class Shelf:
 
 @dataclass
 class World:
-    """What the table is to hold."""
+    """The expected contents of the table."""
 
     aisles: dict[str, Shelf] = field(default_factory=dict)
     volumes: dict[tuple[str, int], Kept] = field(default_factory=dict)
 
     def is_taken(self, wanted: Kept, *, apart_from: Iterable[tuple[str, int]] = ()) -> bool:
-        """Whether another volume has one of the values."""
+        """Return whether another volume has one of the values."""
         without = {*apart_from}
         return any(other.claims & wanted.claims for key, other in self.volumes.items() if key not in without)
 
@@ -107,7 +107,7 @@ def outcome(write: Callable[[], Any]) -> DynamoSingleError | None:
 
 
 def is_done(error: Exception | None, *, must: Errors, may: Errors | None = None) -> bool:
-    """Whether a write was carried out; it has to fail by a reason that it ``must`` fail for, and only by these."""
+    """Return whether a write was executed; it fails exactly for the reasons in ``must``."""
     reasons = tuple({*must, *(may or ())})
     assert error is not None or not must, f"It was carried out, in spite of {must}."
     assert error is None or isinstance(error, reasons), f"{error!r} has no reason, but for {reasons}."
@@ -115,10 +115,10 @@ def is_done(error: Exception | None, *, must: Errors, may: Errors | None = None)
 
 
 def stored_items() -> dict[Any, dict[str, Any]]:
-    """What the table holds."""
+    """Return the stored items."""
     return {key_of(item): item for item in get_table().send(Request("Scan", {"ConsistentRead": True}))["Items"]}
 
 
 def is_stale(obj: Any) -> bool:
-    """Whether an object is not as the table has it."""
+    """Return whether an object differs from the table."""
     return stored_items().get(key_of(obj._stored)) != obj._stored

@@ -45,7 +45,7 @@ def answer(process: children.Dialogue) -> str:
 
 @contextmanager
 def processes(table: Table, race: str, count: int) -> Iterator[list[children.Dialogue]]:
-    """Some processes that run one race; they are killed after the block, whatever they do."""
+    """Start processes for one race, and kill them after the block."""
     running = [started(table, number) for number in range(count)]
     try:
         for process in running:

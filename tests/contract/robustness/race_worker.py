@@ -1,7 +1,7 @@
-"""A process that takes part in races: it reads which one from its standard input, runs its part, and tells the outcome.
+"""A process in a race: it reads its race from the standard input, runs its part, and prints the outcome.
 
-Each function of ``RACES`` is one part. It gets the number of the process and gives what was achieved, as JSON can say
-it; an error that a race may end in is part of the outcome, any other one ends the process.
+Each function of ``RACES`` is one part. It gets the number of the process, and returns its results as JSON; expected
+errors are part of the outcome, and any other error ends the process.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ SAME, RENAMES = examples(16, 64), examples(30, 60)
 TAKEN = examples(25, 50)
 #: How often each one changes edges.
 EDGES = examples(8, 40)
-#: What a race may be lost by.
+#: The errors of a lost race.
 LOST = (UniqueViolation, AlreadyExists, StaleObject, ConditionNotMet)
 
 
 def attempt(write: Callable[[], Any], *lost: type[DynamoSingleError]) -> bool:
-    """Whether a write was carried out, or lost its race."""
+    """Return whether a write was executed instead of losing its race."""
     expected = (*(lost or LOST), Conflict)
     try:
         write()
@@ -71,7 +71,7 @@ def attempt(write: Callable[[], Any], *lost: type[DynamoSingleError]) -> bool:
 
 
 def loaded(model: Any, pk: str, **values: Any) -> Any:
-    """An object as it is stored, live or in the trash, with other values set."""
+    """Return a stored object, live or in the trash, with other values."""
     obj = model._base_manager.consistent().get(pk=pk)
     for name, value in values.items():
         setattr(obj, name, value)
@@ -79,7 +79,7 @@ def loaded(model: Any, pk: str, **values: Any) -> Any:
 
 
 def same_value(process: int) -> int:
-    """Create objects with one unique value; how many were created."""
+    """Create objects with one unique value; return the number of created ones."""
     return sum(
         attempt(lambda: Member.objects.create(email="same@example.org", name=f"{process}"), UniqueViolation)
         for _ in range(SAME)
@@ -87,7 +87,7 @@ def same_value(process: int) -> int:
 
 
 def many_values(process: int) -> list[int]:
-    """Create an object with each of some values, which all take in one order; those that were created."""
+    """Create an object with each of some values, in the same order everywhere; return the created ones."""
     return [
         number
         for number in range(20)
@@ -96,7 +96,7 @@ def many_values(process: int) -> list[int]:
 
 
 def crossing(process: int) -> int:
-    """One gives an object another one's value, the others the other way round; how often that was done."""
+    """Give each object the other one's value in both directions; return the number of changes."""
     own, other = ("a", "b") if process % 2 else ("b", "a")
     return sum(
         attempt(lambda: loaded(Member, own, email=f"{other}@example.org").save(), UniqueViolation, StaleObject)
@@ -105,7 +105,7 @@ def crossing(process: int) -> int:
 
 
 def rotating(process: int) -> int:
-    """Give any of eight objects any of ten values; how often that was done."""
+    """Give any of eight objects any of ten values; return the number of changes."""
     chosen = random.Random(process)
 
     def rename() -> None:
@@ -116,7 +116,7 @@ def rotating(process: int) -> int:
 
 
 def renamed_and_deleted(process: int) -> int:
-    """Half of the processes rename an object, the others move it to the trash and back, or delete it for good."""
+    """Half of the processes rename an object, the others delete and restore it, or delete it permanently."""
     done = 0
     for number in range(32):
         if process % 2:
@@ -214,7 +214,7 @@ def joined_and_deleted(process: int) -> int:
 
 
 def edges_changed(process: int) -> int:
-    """Add, remove, set and clear the same edges, of three kinds and from either side; how often that was done."""
+    """Add, remove, set and clear the same edges, of three kinds and from either side; return the number of changes."""
     chosen, done = random.Random(process), 0
     managers = [
         (loaded(GameGuild, "0").fans, GameFan),
@@ -236,7 +236,7 @@ def edges_changed(process: int) -> int:
 
 
 def versioned(process: int) -> tuple[int, int]:
-    """Read a number, add one, and save; again where another writer was faster; how often it was saved, and refused."""
+    """Read a number, add one, and save; retry after a conflict; return the numbers of saves and conflicts."""
     done = refused = 0
     while done < 20:
         ledger = loaded(Ledger, "l")
@@ -247,7 +247,7 @@ def versioned(process: int) -> tuple[int, int]:
 
 
 def conditional(process: int) -> int:
-    """Take one of a few things, while there are any; how many were taken."""
+    """Take one of a few things while there are any; return the number of taken ones."""
     return sum(
         attempt(lambda: loaded(Stock, "s", qty=F("qty") - 1).save(condition=Stock.qty > 0), ConditionNotMet)
         for _ in range(20)
@@ -288,7 +288,7 @@ def source_and_holders(process: int) -> int:
 
 
 def seats_taken(process: int) -> int:
-    """Take any of three places for any of four guests, of whom each may have one; how often that was done."""
+    """Take any of three places for any of four guests, one each; return the number of changes."""
     chosen = random.Random(process)
 
     def take() -> None:
@@ -299,13 +299,13 @@ def seats_taken(process: int) -> int:
 
 
 def bulk_created(process: int) -> int:
-    """Create the same fifty objects at once, leaving out what there is; how many were created."""
+    """Create the same fifty objects in parallel, and skip existing ones; return the number of created ones."""
     objects = [Member(member_id=f"m{n}", email=f"m{n}@example.org", name=str(process)) for n in range(50)]
     return 50 - len(Member.objects.bulk_create(objects, ignore_conflicts=True).skipped)
 
 
 def swapped(process: int) -> int:
-    """Move an amount between two objects in one transaction; how often that was done."""
+    """Move an amount between two objects in one transaction; return the number of moves."""
     chosen = random.Random(process)
 
     def transfer() -> None:
@@ -339,7 +339,7 @@ def endless(process: int) -> None:
 
 
 def ways_wanted(process: int) -> list[str]:
-    """Make a user who wants identifiers that all want; those that became this user's, in the order of getting them."""
+    """Create a user who wants shared identifiers; return the acquired ones in order."""
     chosen = random.Random(process)
     wanted = [(kind, f"{n}{host}") for kind, host in (("email", "@example.org"), ("google", "")) for n in range(WANTED)]
     chosen.shuffle(wanted)
@@ -354,7 +354,7 @@ def ways_wanted(process: int) -> list[str]:
 
 
 def ways_removed(process: int) -> int:
-    """Take one of three ways from each of some users, another one than two other processes; how often that was done."""
+    """Remove one of each user's three methods, a different one per process; return the number of removals."""
     done = 0
     with override_settings(ACCOUNTS=WAYS):
         for number in range(20):
@@ -394,7 +394,7 @@ RACES: dict[str, Callable[[int], Any]] = {
 
 
 def main() -> None:
-    """Answer the names of races, one a line, with their outcomes, until the input ends."""
+    """Run the races named in each line, and print their outcomes, until the input ends."""
     process = int(sys.argv[1])
     print("ready", flush=True)
     for line in sys.stdin:

@@ -1,6 +1,6 @@
-"""Any sequence of bulk creations, with refusals, throttled statements, lost answers and lost rights in the middle.
+"""Any sequence of bulk creations, with errors, throttled statements, lost responses and lost permissions.
 
-After each call the table holds what the objects and the errors say, and nothing else has changed.
+After each call, the table matches the objects and the errors, and nothing else has changed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.deep import examples
 #: More than two batches.
 NUMBERS = st.lists(st.integers(0, 69), min_size=2, max_size=60, unique=True)
 CODES = ["ThrottlingError", "InternalServerError", "InternalServerError!", "TransactionConflict"]
-#: What becomes of the statements of one request: by the last digit of the key.
+#: The outcome of each statement of a request, by the last digit of the key.
 REQUEST = st.dictionaries(st.sampled_from("0123456789"), st.sampled_from(CODES), max_size=3)
 #: Faults of whole requests: at most two, so that a retry of the operation ends them.
 WHOLE = st.sampled_from(["", "", "lost answer", "throttled", "denied", "server error"])
@@ -88,7 +88,7 @@ class Creations(RuleBasedStateMachine):
         self.compare(given, before, failed, mode)
 
     def compare(self, given: list[Any], before: Mapping[str, Any], failed: Mapping[Any, Exception], mode: str) -> None:
-        """What each object says is what the table holds."""
+        """Check that each object's state matches the table."""
         found = {obj.pk: (obj.name, False) for obj in Company.objects.all()}
         found |= {obj.pk: (obj.name, True) for obj in Company.deleted_objects.all()}
         self.stored = dict(before)
@@ -107,7 +107,7 @@ class Creations(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 69), hard=st.booleans())
     def delete(self, number: int, hard: bool) -> None:
-        """Delete a company, softly or for good."""
+        """Delete a company, softly or permanently."""
         found = Company.objects.filter(pk=f"c{number:02d}").first()
         if found is None:
             return
@@ -131,7 +131,7 @@ class Creations(RuleBasedStateMachine):
 
 
 def test_bulk_creations_report_what_is_stored(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever fails, and whenever."""
+    """This applies to any failure at any time."""
     monkeypatch.setattr("dynamo_single.table.table.LONGEST_PAUSE", 0.0)
     monkeypatch.setattr("dynamo_single.table.batches.LONGEST_PAUSE", 0.0)
     budget = settings(

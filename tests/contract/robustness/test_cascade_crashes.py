@@ -26,7 +26,7 @@ class Crash(Exception):
 
 @contextmanager
 def crash(number: int, *, afterwards: bool = False) -> Iterator[list[str]]:
-    """End at the ``number``-th write, before it is sent or after it was carried out; gives the writes until then."""
+    """End at the ``number``-th write, before or after its execution; return the earlier writes."""
     writes: list[str] = []
     is_ours = True
 
@@ -48,7 +48,7 @@ def crash(number: int, *, afterwards: bool = False) -> Iterator[list[str]]:
 
 
 def timeless(found: Mapping[tuple[str, str], dict[str, Any]]) -> list[dict[str, Any]]:
-    """Items without the moments of their deletion, which have to be the same."""
+    """Return items without their deletion times, which must be equal."""
     assert len({item["deletedAt"]["N"] for item in found.values() if "deletedAt" in item}) <= 1
     in_trash = {"deletedAt", "gs1sk"}
     return [
@@ -63,7 +63,7 @@ def timeless(found: Mapping[tuple[str, str], dict[str, Any]]) -> list[dict[str, 
 def test_what_is_interrupted_is_completed_by_repeating_it(
     table: Table, verb: str, size: int, count: int, afterwards: bool
 ) -> None:
-    """Whichever request is the last one, nothing is lost, and the same call on the object as it is does the rest."""
+    """After any last request, no object is lost, and a repeated call on the stored object does the rest."""
     made = club(size)
     if verb == "restore":
         made.delete()
@@ -97,7 +97,7 @@ def test_an_interrupted_deletion_can_be_taken_back(table: Table, number: int) ->
 
 
 def test_an_object_in_memory_says_what_is_stored() -> None:
-    """After a failure in the middle a parent that is in the trash says so, and is completed by the same object."""
+    """After a failure, the object of a parent in the trash knows its state, and can complete the deletion."""
     made = club(MANY)
     with pytest.raises(Crash), crash(2):
         made.delete()

@@ -29,7 +29,7 @@ def another() -> Club:
 
 
 def test_a_child_that_a_second_deletion_took_comes_back_with_the_parent(table: Table) -> None:
-    """It was created below the trash, and put there by the other one just before the restoration's transaction."""
+    """It was created below the trash, and deleted by the other process just before the restoration's transaction."""
     made = club()
     made.delete()
     Team.objects.create(club=made, team_id="late")
@@ -44,7 +44,7 @@ def test_a_child_that_a_second_deletion_took_comes_back_with_the_parent(table: T
 def test_a_second_deletion_between_two_transactions_of_a_restoration_leaves_nothing_behind(
     table: Table, number: int
 ) -> None:
-    """Whatever it puts back into the trash with the old mark is brought back before the restoration ends."""
+    """Objects that it deletes again with the old marker are restored before the restoration ends."""
     made = club(MANY)
     before = items(table)
     made.delete()
@@ -56,7 +56,7 @@ def test_a_second_deletion_between_two_transactions_of_a_restoration_leaves_noth
 @pytest.mark.usefixtures("small_transactions")
 @pytest.mark.parametrize("number", [2, 3, 4])
 def test_a_restoration_between_two_transactions_of_a_deletion_ends_it(table: Table, number: int) -> None:
-    """Nothing more is put into the trash under a parent that is live again, and the deletion says so."""
+    """The deletion stops below a parent that is live again, and reports it."""
     made = club(MANY)
     before = items(table)
     with (
@@ -69,7 +69,7 @@ def test_a_restoration_between_two_transactions_of_a_deletion_ends_it(table: Tab
 
 
 def test_a_restoration_before_an_interrupted_deletion_is_completed_is_a_new_deletion(table: Table) -> None:
-    """The object is deleted as it was asked for, with a mark of its own, and comes back whole."""
+    """The object is deleted with a new marker, and is restored completely."""
     made = club()
     made.delete()
     Team.objects.create(club=made, team_id="late")
@@ -83,7 +83,7 @@ def test_a_restoration_before_an_interrupted_deletion_is_completed_is_a_new_dele
 @pytest.mark.usefixtures("small_transactions")
 @pytest.mark.parametrize("size", [FEW, MANY])
 def test_a_child_that_is_created_while_its_parent_is_deleted_for_good_goes_too(table: Table, size: int) -> None:
-    """Also one that an index lists, one of a child, and one without soft delete; with the claims."""
+    """This includes a child in an index, a child of a child, and one without soft delete, with their claims."""
     made = club(size)
 
     def create() -> None:
@@ -99,7 +99,7 @@ def test_a_child_that_is_created_while_its_parent_is_deleted_for_good_goes_too(t
 
 
 def test_a_search_without_an_end_is_an_error(table: Table) -> None:
-    """Where children come as fast as they are deleted, it says so and names who reports them."""
+    """If children are created as fast as they are deleted, the error names the command that reports them."""
     made = club(0)
     number = 0
 
@@ -115,7 +115,7 @@ def test_a_search_without_an_end_is_an_error(table: Table) -> None:
 
 @contextmanager
 def counted() -> Iterator[tuple[Any, Any]]:
-    """A parent that counts its children, which go along with it and are listed by an index."""
+    """Return a parent that counts its cascading children, which an index lists."""
     with forgotten():
         kid = declare(
             "Kid",
@@ -137,7 +137,7 @@ def counted() -> Iterator[tuple[Any, Any]]:
 
 @pytest.mark.parametrize("size", [0, 3, 150])
 def test_a_counted_parent_is_not_deleted_over_a_child_that_came(table: Table, size: int) -> None:
-    """The counter is not what it was, so that its children are looked for again before anything of it is deleted."""
+    """The counter has changed, so the children are searched again before any deletion."""
     with counted() as (parent, kid):
         made = parent.objects.create(parent_id="p")
         kid.objects.bulk_create([kid(kid_id=f"k{number:03}", parent=made) for number in range(size)])
@@ -163,7 +163,7 @@ def test_a_counted_parent_is_read_before_its_children(table: Table) -> None:
 
 
 def test_what_the_searches_after_the_last_transaction_send() -> None:
-    """One Query for each kind of children again, below everything that was written, live or in the trash."""
+    """One Query per kind of children is sent again below every written object, live or in the trash."""
     made = club(1)
     made.delete()
     with assert_requests([*["Query"] * 2, "TransactWriteItems", *["Query"] * 2]):
@@ -178,11 +178,11 @@ def test_an_interrupted_deletion_in_a_block_with_nothing_left_to_do_joins_nothin
         assert made.delete() == (0, {"catalog.Club": 0})
 
 
-# what cannot be excluded is reported
+# inevitable leftovers are reported
 
 
 def test_the_checker_reports_what_goes_along_with_nobody(table: Table) -> None:
-    """A live child whose parent is gone, and a claim that is in order."""
+    """Create a live child with a missing parent, and a valid claim."""
     Trophy.objects.create(club_id="gone", year=1990)
     (finding,) = verify()
     assert (finding.kind, finding.key, finding.repair) == ("child of nobody", ("CLUB#gone", "TROPHY#p503199"), ())
@@ -190,7 +190,7 @@ def test_the_checker_reports_what_goes_along_with_nobody(table: Table) -> None:
 
 
 def test_the_checker_reports_a_child_that_was_left_in_the_trash(table: Table) -> None:
-    """Its mark names a parent that is live, or that was deleted at another time; ``restore()`` brings it back."""
+    """Its marker names a live parent or another deletion; ``restore()`` restores it."""
     made = club()
     made.delete()
     update = {
@@ -207,6 +207,6 @@ def test_the_checker_reports_a_child_that_was_left_in_the_trash(table: Table) ->
 
 
 def test_a_family_in_the_trash_is_in_order() -> None:
-    """Each child has its root's moment, and children of children too."""
+    """Each child has the root's deletion time, at any depth."""
     club().delete()
     assert_consistent()

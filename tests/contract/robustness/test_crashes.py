@@ -43,7 +43,7 @@ from tests.deep import examples
 
 pytestmark = pytest.mark.usefixtures("table", "small_transactions")
 
-#: Members that are written in bulk: more than are written at the same time.
+#: Members for bulk writes: more than run in parallel.
 BULK = [f"m{number:02}" for number in range(examples(10, 14))]
 #: Orders that a queryset writes, one by one: likewise more than at the same time.
 ORDERS = examples(10, 30)
@@ -51,10 +51,10 @@ ORDERS = examples(10, 30)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A write: what there is before it, the write on objects as they are read, and how it is completed.
+    """A write: the data before it, the write with loaded objects, and its completion.
 
-    ``done`` are the errors by which a repetition says that nothing is left to do. ``once`` is a write that must not be
-    repeated if it was carried out: adding one, for example.
+    ``done`` contains the errors of a repetition that has nothing left to do. ``once`` marks a write that must not be
+    repeated after its execution, such as an addition.
     """
 
     name: str
@@ -73,7 +73,7 @@ def block() -> None:
 
 
 def new_members(**options: Any) -> None:
-    """Create members, of whom some may be there."""
+    """Create members, some of which may exist."""
     Member.objects.bulk_create(not_stored(set()), **options)
 
 
@@ -87,7 +87,7 @@ def not_stored(there: set[str]) -> list[Member]:
 
 
 def rest_of_members() -> None:
-    """Create those of the members that are not there."""
+    """Create the missing members."""
     Member.objects.bulk_create(not_stored({each.pk for each in Member.objects.filter(pk__in=BULK).consistent()}))
 
 
@@ -184,9 +184,9 @@ CASES = [
 
 
 def completed(case: Case, before: Items, wanted: Items, table: Table) -> None:
-    """Do the same again, as a process does that knows nothing of the first one."""
+    """Repeat the write, like a process without knowledge of the first one."""
     if case.once:
-        # One transaction: it was carried out, or nothing of it was.
+        # The transaction was executed completely or not at all.
         assert timeless(items_of(table)) in (before, wanted)
         if timeless(items_of(table)) == wanted:
             return
@@ -222,7 +222,7 @@ def test_what_a_crash_leaves_is_completed_by_the_same_write(table: Table, case: 
 
 @pytest.mark.parametrize("case", [each for each in CASES if "copies" in each.name], ids=lambda case: case.name)
 def test_what_a_crash_leaves_of_copies_is_completed_by_a_command(table: Table, case: Case) -> None:
-    """Where nobody repeats a rename, the checker says what is due, and dynamo_rebuild completes what was begun."""
+    """If no process repeats a rename, the checker reports the due copies, and dynamo_rebuild completes it."""
     case.make()
     findings = Verifier()
     stored = items_of(table)

@@ -1,4 +1,4 @@
-"""Answers that are lost while the process goes on, and processes that are killed."""
+"""Responses that are lost while the process continues, and killed processes."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from tests.contract.robustness.crashing import (
 from tests.contract.robustness.race_processes import answer, processes
 from tests.deep import examples
 
-#: How often each process writes all kinds of things before it is killed.
+#: The number of random writes of each process before it is killed.
 ROUNDS = examples(2, 4)
 WRITES = {"PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"}
 
 
 @contextmanager
 def answer_lost(number: int) -> Iterator[None]:
-    """A write is carried out, and DynamoDB answers with an error of its own."""
+    """Execute a write, and let DynamoDB return an error."""
     seen: list[str] = []
     inside: list[None] = []
 
@@ -96,7 +96,7 @@ LOST = {
 @pytest.mark.usefixtures("small_transactions")
 @pytest.mark.parametrize("name", LOST)
 def test_a_write_whose_answer_is_lost_is_repeated_by_the_same_object(table: Table, name: str) -> None:
-    """Whichever answer does not come, the object can do the same again, and nothing is done twice."""
+    """The object can repeat the write after any lost response, without doing anything twice."""
     make, load, write = LOST[name]
     make()
     findings = Verifier()

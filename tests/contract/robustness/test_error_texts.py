@@ -19,7 +19,7 @@ Door = Callable[[Any, Any], Any]
 
 @pytest.fixture
 def acme(table: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A stored company of a model whose ``__str__`` reads what is not there."""
+    """Return a stored company whose model's ``__str__`` reads a missing attribute."""
 
     def failing(self: Any) -> str:
         raise AttributeError("the project's own mistake")

@@ -1,6 +1,6 @@
-"""What follows from what follows: copies that counters, keys, unique values and derived items go by; random writes.
+"""Chains of dependent values: copies in counters, keys, unique values and derived items, with random writes.
 
-Whatever a write is refused for, the table fits together after it: ``verify()`` finds nothing.
+After any rejected write, the table is consistent: ``verify()`` does not find a problem.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PKS = ("1", "2")
 
 @pytest.fixture(scope="module")
 def declared() -> Iterator[dict[str, Any]]:
-    """Jobs of desks and of clerks, with slips; each says of itself what the others say of themselves."""
+    """Declare jobs of desks and of clerks, with slips; each contains the others' attributes."""
     with forgotten():
         clerk = declare(
             "Scribe",
@@ -111,7 +111,7 @@ def declared() -> Iterator[dict[str, Any]]:
 
 
 class World:
-    """The writes, each of something that may not be there, or may not be written so."""
+    """The writes, whose object may be missing, or which may be invalid."""
 
     def __init__(self, seed: int, declared: dict[str, Any]) -> None:
         self.random = random.Random(seed)
@@ -124,7 +124,7 @@ class World:
             self.slip.objects.create(codicil_id=str(number), deed=job)
 
     def step(self) -> None:
-        """One of the writes."""
+        """Run one of the writes."""
         steps: list[Callable[[], object]] = [
             *(self.create_job, self.create_job, self.create_slip, self.set_state, self.rename, self.replace_clerk),
             *(self.update_job, self.update_jobs, self.raise_rank, self.set_place, self.save_job, self.bulk_update),

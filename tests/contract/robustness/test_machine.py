@@ -1,8 +1,8 @@
 """Any sequence of writes, by objects that are fresh and by objects that are not, against a model in memory.
 
-After every step the table holds what the model holds, and the checker finds nothing. A write either does what it does
-to the model, or raises an error whose reason the model has. ``MACHINE_EXAMPLES`` sets how many sequences are tried (8
-in a normal run, 25 in a deep one).
+After every step, the table equals the model, and the checker does not find a problem. A write either changes the model,
+or raises an error for a reason in the model. ``MACHINE_EXAMPLES`` sets the number of sequences (8 in a normal run, 25
+in a deep one).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Volumes(VolumeSteps):
 
     @rule(choice=CHOICES, fresh=FRESH)
     def open(self, choice: int, fresh: bool) -> None:
-        """Bring an aisle back with what went along with it."""
+        """Restore an aisle with its cascaded volumes."""
         obj = self.aisle(choice, fresh=fresh)
         if obj is None:
             return
@@ -113,7 +113,7 @@ class Volumes(VolumeSteps):
 
     @rule(choice=CHOICES, fresh=FRESH)
     def tear_down(self, choice: int, fresh: bool) -> None:
-        """Delete an aisle for good, with everything in it."""
+        """Permanently delete an aisle with its volumes."""
         obj = self.aisle(choice, fresh=fresh)
         if obj is None:
             return
@@ -158,7 +158,7 @@ class Volumes(VolumeSteps):
                 may |= {UniqueViolation} if world.is_taken(created) else set()
                 writes.append(Volume(**new).save)
                 world.put(created)
-        # A block is one moment: what one object releases another one takes, in any order.
+        # Within a block, one object can take what another releases, in any order.
         claims = [claim for each in world.volumes.values() for claim in each.claims]
         must |= {UniqueViolation} if len(claims) > len({*claims}) else set()
         as_they_were = {pk: obj._stored for pk, obj in objects.items()}
@@ -208,7 +208,7 @@ class Volumes(VolumeSteps):
 
     @invariant()
     def the_table_is_the_model(self) -> None:
-        """Every volume and every aisle is as it is to be, and is listed where it belongs."""
+        """Every volume and aisle has its expected state, and is in the right lists."""
         found = {(each.aisle_id, each.number): each for each in Volume.all_objects.allow_scan()}
         assert found.keys() == self.world.volumes.keys()
         for key, record in self.world.volumes.items():

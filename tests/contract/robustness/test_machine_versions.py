@@ -1,4 +1,4 @@
-"""Any sequence of writes of objects with a version: what is not as it was read is never written over."""
+"""Any sequence of writes of versioned objects never overwrites a changed object."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.ready import table_ready
 
 @dataclass(frozen=True)
 class Counted:
-    """An object with a version, as it is to be stored."""
+    """The expected state of a versioned object."""
 
     number: int
     title: str
@@ -40,7 +40,7 @@ class Counted:
 
 
 class Versions(RuleBasedStateMachine):
-    """Objects with a version: what is not as it was read is never written over."""
+    """Versioned objects, whose changed items are never overwritten."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,29 +50,29 @@ class Versions(RuleBasedStateMachine):
 
     @initialize(title=TITLES, isbn=ISBNS)
     def begin(self, title: str, isbn: str | None) -> None:
-        """Two objects are there, and somebody has read them."""
+        """Create two objects and load them."""
         for number, value in ((1, isbn), (2, None)):
             self.objects.append(Ledgered.objects.create(number=number, title=title, isbn=value))
             self.world[number] = Counted(number, title, value)
 
     def obj(self, choice: int, *, fresh: bool) -> Any:
-        """An object as it is stored, or as it was when it was kept."""
+        """Return an object as stored or as kept."""
         if not fresh and self.objects:
             return self.objects[choice % len(self.objects)]
         keys = sorted(self.world)
         return Ledgered.all_objects.get(number=keys[choice % len(keys)]) if keys else None
 
     def stale(self, obj: Any) -> tuple[Errors, Errors]:
-        """The reasons that a write of an object must fail for, and may: versions begin again where keys are used again.
+        """Return the reasons for which a write must and may fail: versions restart if keys are reused.
 
-        An object that is gone is none that is written over.
+        A missing object cannot be overwritten.
         """
         record = self.world.get(obj.number)
         other = record is not None and Ledgered.all_objects.get(number=obj.number).version != obj.version
         return ({StaleObject} if other else set()), ({StaleObject} if is_stale(obj) else set())
 
     def is_taken(self, isbn: str | None, number: int) -> bool:
-        """Whether another live object has a value."""
+        """Return whether another live object has a value."""
         others = (each for key, each in self.world.items() if key != number and not each.deleted)
         return isbn is not None and any(each.isbn == isbn for each in others)
 
@@ -98,7 +98,7 @@ class Versions(RuleBasedStateMachine):
 
     @rule(choice=CHOICES)
     def keep(self, choice: int) -> None:
-        """Read an object, to be written by later."""
+        """Load an object for a later write."""
         obj = self.obj(choice, fresh=True)
         self.objects += [] if obj is None else [obj]
 
@@ -112,8 +112,7 @@ class Versions(RuleBasedStateMachine):
         must, may = self.stale(obj)
         must |= {StaleObject} if record is None or record.deleted != obj.is_deleted else set()
         must |= {UniqueViolation} if not obj.is_deleted and self.is_taken(isbn, obj.number) else set()
-        # Only what differs from what the object was read with is written: of a key that is used again, its versions may
-        # be equal by chance.
+        # A save writes only differences from the loaded object: with a reused key, the versions may be equal by chance.
         changed = {name: new for name, new in (("title", title), ("isbn", isbn)) if getattr(obj, name) != new}
         obj.title, obj.isbn = title, isbn
         if lend:
@@ -123,7 +122,7 @@ class Versions(RuleBasedStateMachine):
 
     @rule(choice=CHOICES, fresh=FRESH, restore=st.booleans())
     def to_trash_or_back(self, choice: int, fresh: bool, restore: bool) -> None:
-        """Move an object to the trash, or bring it back; one that is there already is left alone."""
+        """Move an object to the trash or back; skip one that is there already."""
         obj = self.obj(choice, fresh=fresh)
         if obj is None:
             return
@@ -134,7 +133,7 @@ class Versions(RuleBasedStateMachine):
             must = {ObjectMissing}
         elif record is not None and record.deleted == restore:
             changed = obj.version != Ledgered.all_objects.get(number=obj.number).version
-            # An object that says that there is nothing to do is read again before.
+            # An object without anything to do is read again first.
             must |= {StaleObject} if changed and obj.is_deleted == restore else set()
             must |= {UniqueViolation} if restore and self.is_taken(record.isbn, obj.number) else set()
         after = None if record is None else replace(record, deleted=not restore)
@@ -142,7 +141,7 @@ class Versions(RuleBasedStateMachine):
 
     @rule(choice=CHOICES, fresh=FRESH)
     def hard_delete(self, choice: int, fresh: bool) -> None:
-        """Delete an object for good."""
+        """Permanently delete an object."""
         obj = self.obj(choice, fresh=fresh)
         if obj is None:
             return
@@ -164,7 +163,7 @@ class Versions(RuleBasedStateMachine):
 
     @invariant()
     def the_table_is_the_model(self) -> None:
-        """Every object is as it is to be, and nothing else is there."""
+        """Every object has its expected state, and no others exist."""
         found = {
             each.number: Counted(each.number, each.title, each.isbn, each.loans, each.is_deleted)
             for each in Ledgered.all_objects.allow_scan()
@@ -174,5 +173,5 @@ class Versions(RuleBasedStateMachine):
 
 
 def test_any_sequence_of_writes_with_versions(table: Table) -> None:
-    """An object that is not as it was read is refused, every time, and nothing else is."""
+    """Every write of a changed object fails, and no other write does."""
     run_state_machine_as_test(Versions, settings=BUDGET)

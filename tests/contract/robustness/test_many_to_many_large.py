@@ -1,4 +1,4 @@
-"""Many to many with thousands of edges: pages with names, and a deletion that is killed half-way and called again."""
+"""Many-to-many relations with thousands of edges: pages with names, and a deletion that is killed and repeated."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.contract.robustness.crashing import Crash, crash_behind
 from tests.deep import examples
 
 MEMBERS = examples(220, 5_000)
-#: After how many requests the deletion is killed: while it reads, between two transactions, before the last one.
+#: The requests before the deletion is killed: during reads, between two transactions, before the last one.
 KILLS = (1, 4, examples(6, 45))
 
 
 @pytest.fixture
 def gaming(table: Table) -> Any:
-    """A server with many members, whose items are written as they are."""
+    """Create a server with many members by writing their items directly."""
     server = GameServer.objects.create(server_id="1", name="Gaming")
     puts = []
     for number in range(MEMBERS):

@@ -1,4 +1,4 @@
-"""What somebody new to the app gets wrong: each error says what was meant to be written."""
+"""Beginners' mistakes: each error contains the intended code."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_text_is_no_list_of_its_letters(text: Any) -> None:
 
 
 def test_a_part_of_a_key_is_no_pk() -> None:
-    """Nothing is found, as in Django, and the message says what the pk is made of."""
+    """As in Django, no object is found, and the message names the parts of the pk."""
     with assert_requests(0), pytest.raises(Person.DoesNotExist) as caught:
         Person.objects.get(pk="person-1")
     assert str(caught.value) == (
@@ -70,7 +70,7 @@ def test_a_pk_of_nobody_is_just_not_there(pk: str) -> None:
 @pytest.mark.parametrize("write", ["save", "bulk_update"])
 @pytest.mark.parametrize("name", ["nme", "company_id"])
 def test_names_that_cannot_be_written_are_reported_with_those_that_can(write: str, name: str) -> None:
-    """Django's text stands in front, which says the same of a wrong name and of the key."""
+    """The message starts with Django's text, which is the same for wrong names and for the key."""
     company = Company.objects.create(name="Acme")
     told = rf"non-concrete fields: {name}\. There are .*name.*; move\(\) changes the primary key\."
     with assert_requests(0), pytest.raises(ValueError, match=told):

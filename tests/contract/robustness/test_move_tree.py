@@ -38,16 +38,16 @@ from tests.contract.tables import assert_consistent
 from tests.ready import table_ready
 
 pytestmark = pytest.mark.usefixtures("table", "small_transactions")
-#: Children of a family that is moved by one transaction.
+#: The children of a family that moves in one transaction.
 FEW = 3
 
 
-#: Families that were made, as they are stored.
+#: Created families with their stored items.
 _families: dict[tuple[str, int], Items] = {}
 
 
 def family(club_id: str, players: int) -> None:
-    """A club with all that can belong to one, in an empty table; it is made once, and put there again."""
+    """Store a club with all kinds of dependents in an empty table; it is created once, and copied afterwards."""
     table = get_table()
     assert items(table) == {}
     if (club_id, players) in _families:
@@ -67,7 +67,7 @@ def family(club_id: str, players: int) -> None:
 
 
 def plain(table: Table) -> dict[tuple[str, str], dict[str, Any]]:
-    """Every item, without the moments of making and of change."""
+    """Return all items without their times of creation and change."""
     found = items(table)
     for item in found.values():
         item.pop("createdAt", None)
@@ -75,7 +75,7 @@ def plain(table: Table) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def wanted(table: Table, make: Callable[[], None]) -> dict[tuple[str, str], dict[str, Any]]:
-    """What the table holds if something is made in it and nothing else; it is empty then."""
+    """Return the table's contents after only these creations, and empty it."""
     make()
     found = plain(table)
     table_ready()
@@ -86,7 +86,7 @@ def wanted(table: Table, make: Callable[[], None]) -> dict[tuple[str, str], dict
 
 
 def test_a_small_family_moves_by_one_transaction(table: Table) -> None:
-    """After it the table is as if the family had been made under the new key."""
+    """The table then looks as if the family was created under the new key."""
     moved = wanted(table, lambda: family("d", FEW))
     family("c", FEW)
     root = Club.objects.get(pk="c")
@@ -109,7 +109,7 @@ def test_a_child_moves_to_another_parent_with_what_is_below_it() -> None:
 
 
 def test_three_generations_in_one_partition_move_together(table: Table) -> None:
-    """Whose keys name parts of the root's: all of them are put into the other partition."""
+    """Their keys contain parts of the root's key, so all of them move to the new partition."""
 
     def made(tenant: str) -> None:
         estate = Estate.objects.create(tenant=tenant, code=1)
@@ -143,7 +143,7 @@ def test_what_only_refers_is_updated_in_its_place() -> None:
 
 
 def test_a_family_in_the_trash_comes_back_under_its_new_key() -> None:
-    """The mark of what went along names the new identity."""
+    """The marker of the shared deletion contains the new identity."""
     club(FEW)
     Club.objects.get(pk="c").delete()
     root = Club.deleted_objects.get(pk="c")
@@ -155,7 +155,7 @@ def test_a_family_in_the_trash_comes_back_under_its_new_key() -> None:
 
 
 def test_it_joins_a_block() -> None:
-    """Nothing is sent before its end."""
+    """No request is sent before the end of the block."""
     club(FEW)
     root = Club.objects.get(pk="c")
     with transactions.atomic():
@@ -166,7 +166,7 @@ def test_it_joins_a_block() -> None:
 
 
 def test_a_block_that_is_too_small_for_it_is_refused(table: Table) -> None:
-    """It names the way out, and nothing is written."""
+    """The error names the alternative, and nothing is written."""
     club(MANY)
     for number in range(100):
         Guest.objects.create(club_id="c", guest_id=str(number))
@@ -177,7 +177,7 @@ def test_a_block_that_is_too_small_for_it_is_refused(table: Table) -> None:
 
 
 def test_nothing_moves_to_where_another_one_is(table: Table) -> None:
-    """Neither a small family nor a large one, and the object in memory is as it was."""
+    """This applies to small and large families, and the object in memory is unchanged."""
     for players in (FEW, MANY):
         table_ready()
         club(players)
@@ -190,7 +190,7 @@ def test_nothing_moves_to_where_another_one_is(table: Table) -> None:
 
 
 def test_without_anything_below_it_is_a_move() -> None:
-    """One transaction after looking."""
+    """One transaction follows the search."""
     hive = Hive.objects.create(hive_id="h")
     hive.move_tree(hive_id="i")
     assert Hive.objects.get(pk="i").bee_count == 0
@@ -199,14 +199,14 @@ def test_without_anything_below_it_is_a_move() -> None:
 
 
 def test_awaited() -> None:
-    """The same by a coroutine."""
+    """Move asynchronously."""
     club(FEW)
     root = Club.objects.get(pk="c")
     asyncio.run(root.amove_tree(club_id="d"))
     assert Player.objects.filter(team="d~~b").count() == FEW
 
 
-# what refers in other ways: the table is as if all had been made under the new key
+# other kinds of references: the table looks as if all was created under the new key
 
 
 def studio(pk: str, number: int) -> None:
@@ -221,7 +221,7 @@ def studio(pk: str, number: int) -> None:
 
 
 def theatre(pk: str, number: int) -> None:
-    """What counts those that refer to it."""
+    """Return a theatre that counts its references."""
     made = Theatre.objects.create(theatre_id=pk)
     for each in range(number):
         Play.objects.create(play_id=f"{each:03}", theatre=made)
@@ -229,7 +229,7 @@ def theatre(pk: str, number: int) -> None:
 
 
 def game(pk: str, number: int) -> None:
-    """Edges that are declared and that are made, one of them from the server to itself."""
+    """Return declared and generated edges, one of them from the server to itself."""
     made = GameServer.objects.create(server_id=pk, name="s")
     other = GameServer.objects.create(server_id="other", name="o")
     for each in range(number):
@@ -241,14 +241,14 @@ def game(pk: str, number: int) -> None:
 
 
 def venture(pk: str, number: int) -> None:
-    """What counts by conditions."""
+    """Return an object with conditional counters."""
     made = Venture.objects.create(venture_id=pk)
     for each in range(number):
         Chore.objects.create(venture=made, chore_id=f"{each:03}", status="open" if each % 2 else "done", rank=each)
 
 
 def place(pk: str, number: int) -> None:
-    """One-to-one relations, by a claim and by a whole key."""
+    """Return one-to-one relations, with a claim and with a complete key."""
     made = Place.objects.create(place_id=pk, name="p")
     restaurant = Restaurant.objects.create(restaurant_id="r", place=made, name="r")
     Kitchen.objects.create(restaurant=restaurant, stoves=1)
@@ -276,7 +276,7 @@ def test_all_that_refers_to_it_follows(
     found = plain(table)
     for items_of_one in (found, moved):
         for item in items_of_one.values():
-            # The moment of a deletion.
+            # The time of a deletion.
             if "deletedAt" in item:
                 del item["deletedAt"], item["gs1sk"]
     assert found == moved
@@ -285,7 +285,7 @@ def test_all_that_refers_to_it_follows(
 
 
 def test_the_other_end_of_a_relation_moves_too() -> None:
-    """A player's edges lie in the servers' partitions, and move within them."""
+    """A player's edges are in the servers' partitions, and move within them."""
     game("s", 3)
     player = GamePlayer.objects.get(pk="001")
     player.move_tree(player_id="renamed")
@@ -298,7 +298,7 @@ def test_the_other_end_of_a_relation_moves_too() -> None:
 
 
 def test_a_large_family_moves_by_several_transactions(table: Table) -> None:
-    """No transaction has more actions than it may, and afterwards nothing says that it has moved."""
+    """No transaction exceeds the limit, and no trace of the move remains."""
     moved = wanted(table, lambda: family("d", MANY))
     family("c", MANY)
     root = Club.objects.get(pk="c")
@@ -314,7 +314,7 @@ def test_a_large_family_moves_by_several_transactions(table: Table) -> None:
 @pytest.mark.parametrize("afterwards", [False, True])
 @pytest.mark.parametrize("by", ["same", "found"])
 def test_a_large_family_that_was_interrupted_goes_on(table: Table, by: str, afterwards: bool) -> None:
-    """Killed at any write and called again, by an object in memory or by what is stored: nothing is left over."""
+    """After a kill at any write, a call on the loaded or stored object completes it."""
     moved = wanted(table, lambda: family("d", MANY))
     family("c", MANY)
     before = items(table)
@@ -348,7 +348,7 @@ def test_counts_of_a_large_family_are_right_in_the_end() -> None:
 
 
 def test_an_object_that_comes_under_the_old_key_meanwhile_is_reported(table: Table) -> None:
-    """Nobody can tell whose the children are that have not followed; without it the same call does the rest."""
+    """The owner of the remaining children is then unknown; without it, the same call does the rest."""
     club(MANY)
     with pytest.raises(Crash), crash(2):
         Club.objects.get(pk="c").move_tree(club_id="d")
@@ -363,7 +363,7 @@ def test_an_object_that_comes_under_the_old_key_meanwhile_is_reported(table: Tab
 
 @pytest.mark.parametrize(("players", "before"), [(FEW, 1), (MANY, 3)])
 def test_what_is_created_under_the_old_key_meanwhile_follows_too(players: int, before: int) -> None:
-    """It is looked for once more after everything has followed."""
+    """A second search follows all moves."""
     club(players)
     sent: list[str] = []
 
@@ -381,7 +381,7 @@ def test_what_is_created_under_the_old_key_meanwhile_follows_too(players: int, b
 
 @pytest.mark.parametrize("players", [FEW, MANY])
 def test_an_index_that_is_behind_moves_nothing_twice(table: Table, players: int) -> None:
-    """What it shows as it was before is read again in the table."""
+    """Outdated entries of the index are read again in the table."""
     moved = wanted(table, lambda: family("d", players))
     family("c", players)
     answers: dict[str, Any] = {}
@@ -416,7 +416,7 @@ def test_a_deletion_takes_along_what_has_not_followed_yet(table: Table, verb: st
 
 
 def test_verification_reports_what_has_not_followed() -> None:
-    """By the object whose call goes on."""
+    """The report names the object whose call continues."""
     club(MANY)
     with pytest.raises(Crash), crash(3):
         Club.objects.get(pk="c").move_tree(club_id="d")

@@ -1,4 +1,4 @@
-"""What an object knows may be outdated: nothing of another writer's is undone, and every state is told truthfully."""
+"""An object may be outdated: no write reverts another process's change, and every state is reported correctly."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_partial_refresh_does_not_bring_old_values_back() -> None:
 
 
 def test_a_refresh_forgets_related_objects() -> None:
-    """What was read along is read again after a refresh."""
+    """Prefetched objects are read again after a refresh."""
     Company.objects.create(company_id="c1", name="Acme")
     person = Person.objects.create(company_id="c1", name="Mike")
     assert person.company.name == "Acme"
@@ -89,7 +89,7 @@ def test_a_refresh_reads_through_the_given_queryset() -> None:
 
 
 def test_soft_delete_and_restore_do_not_undo_another_writers_change(table: Table) -> None:
-    """An object that was behind follows the item, so that its next save keeps what the other wrote."""
+    """An outdated object is refreshed, so that its next save keeps another process's change."""
     member = Member.objects.create(member_id="m1", email="a@example.org", name="one")
     other = Member.objects.get(pk="m1")
     other.email, other.name = "b@example.org", "two"
@@ -104,7 +104,7 @@ def test_soft_delete_and_restore_do_not_undo_another_writers_change(table: Table
 
 
 def test_unsaved_changes_survive_a_soft_delete() -> None:
-    """Deleting writes nothing but the deletion, and keeps what was set in memory."""
+    """A deletion writes only the deletion, and keeps unsaved values in memory."""
     member = Member.objects.create(member_id="m1", email="a@example.org", name="one")
     member.name = "unsaved"
     member.delete()
@@ -113,10 +113,10 @@ def test_unsaved_changes_survive_a_soft_delete() -> None:
 
 
 def test_restore_and_delete_look_at_the_table_before_they_do_nothing() -> None:
-    """An object that is outdated restores, or deletes, what is really in the other state."""
+    """An outdated object reads the table before it restores or deletes."""
     company = Company.objects.create(company_id="c1", name="Acme")
     Company.objects.get(pk="c1").delete()
-    # The children of both kinds are looked for before the write and after it.
+    # The children of both kinds are searched before and after the write.
     with assert_requests(["GetItem", "Query", "UpdateItem", "Query"]):
         assert company.restore() == (1, {"directory.Company": 1})
     company.delete()
@@ -126,7 +126,8 @@ def test_restore_and_delete_look_at_the_table_before_they_do_nothing() -> None:
 
 @pytest.mark.parametrize("into_trash", [True, False], ids=["delete", "restore"])
 def test_the_trash_takes_account_of_an_index_that_another_writer_put_the_object_into(*, into_trash: bool) -> None:
-    """Another writer set an optional attribute: no key stays in the trash, and none is missing afterwards."""
+    """Another process set an optional attribute: its index key is removed in the trash, and restored with the
+    object."""
     entry = Entry.objects.create(shelf="s", slot=1, expires_at=timezone.now() + timedelta(days=1))
     if not into_trash:
         entry.delete()
@@ -136,7 +137,7 @@ def test_the_trash_takes_account_of_an_index_that_another_writer_put_the_object_
 
 
 def test_restoring_what_is_gone_for_good_says_so() -> None:
-    """A deleted object that was purged cannot be restored."""
+    """A purged object cannot be restored."""
     company = Company.objects.create(company_id="c1", name="Acme")
     company.delete()
     Company.deleted_objects.get(pk="c1").hard_delete()
@@ -145,13 +146,13 @@ def test_restoring_what_is_gone_for_good_says_so() -> None:
 
 
 def test_an_object_that_was_never_stored_cannot_be_restored() -> None:
-    """As with deleting, that is a ``ValueError``."""
+    """As for a deletion, the error is a ``ValueError``."""
     with pytest.raises(ValueError, match="can't be restored because it is not stored"):
         Company(name="x").restore()
 
 
 def test_hard_delete_of_an_object_that_was_restored_leaves_no_claim_behind(table: Table) -> None:
-    """The purge is refused, since the object holds unique values again that it does not know of."""
+    """The purge fails, since the object holds unique values again that it does not know."""
     member = Member.objects.create(member_id="m1", email="a@example.org")
     member.delete()
     Member.deleted_objects.get(pk="m1").restore()
@@ -164,7 +165,7 @@ def test_hard_delete_of_an_object_that_was_restored_leaves_no_claim_behind(table
 
 @pytest.mark.parametrize("into_trash", [True, False], ids=["delete", "restore"])
 def test_the_trash_takes_account_of_a_claim_that_another_writer_took(table: Table, *, into_trash: bool) -> None:
-    """An object that knows no unique value leaves no claim of another writer behind, nor comes back without it."""
+    """An object without a known unique value neither leaves another process's claim, nor is restored without it."""
     club = Club.objects.create(club_id="c", name="Club")
     team = Team.objects.create(club=club, team_id="t")
     mine = Player.objects.create(player_id="p", team=team)
@@ -179,7 +180,7 @@ def test_the_trash_takes_account_of_a_claim_that_another_writer_took(table: Tabl
 
 
 def test_hard_delete_of_what_is_gone_counts_nothing_although_its_value_was_taken() -> None:
-    """That somebody else holds the value by now does not matter."""
+    """It does not matter that another object has the value."""
     member = Member.objects.create(member_id="m1", email="a@example.org")
     other = Member.objects.get(pk="m1")
     member.hard_delete()
@@ -191,7 +192,7 @@ def test_hard_delete_of_what_is_gone_counts_nothing_although_its_value_was_taken
 
 
 def test_the_default_of_a_missing_attribute_is_shown_and_not_written(table: Table) -> None:
-    """Saving another attribute leaves one alone that the item lacked when it was read."""
+    """A save of another attribute does not write an attribute that the loaded item lacked."""
     company = Company.objects.create(company_id="c1", name="Acme", public=True)
     put_away(table, "COMPANY#c1", "public")
     mine, theirs = Company.objects.get(pk="c1"), Company.objects.get(pk="c1")
@@ -206,7 +207,7 @@ def test_the_default_of_a_missing_attribute_is_shown_and_not_written(table: Tabl
 
 @pytest.mark.parametrize("way", ["save", "queryset"])
 def test_a_missing_attribute_is_given_its_default_by_name(table: Table, way: str) -> None:
-    """Naming the attribute writes it, so that old items can be brought up to the model."""
+    """Naming the attribute writes it, so that old items can be completed."""
     company = Company.objects.create(company_id="c1", name="Acme")
     put_away(table, "COMPANY#c1", "public")
     company = Company.objects.get(pk="c1")
@@ -218,7 +219,7 @@ def test_a_missing_attribute_is_given_its_default_by_name(table: Table, way: str
 
 
 def test_force_update_writes_the_key_of_a_new_index(table: Table) -> None:
-    """An item that is older than an index is found by it after a forced save; a scan of the table lists such items."""
+    """A forced save adds an item to an index that is newer; a scan of the table finds such items."""
     Company.objects.create(company_id="c1", name="Acme")
     put_away(table, "COMPANY#c1", "gs1pk", "gs1sk")
     assert not Company.objects.filter(name="Acme").exists()
@@ -246,7 +247,7 @@ def test_naming_an_automatic_timestamp_touches_the_object() -> None:
 
 
 def test_true_is_not_one_in_a_document() -> None:
-    """A change that Python's equality does not see is saved."""
+    """A save detects a change between values that are equal in Python."""
     sample = Sample.objects.create(sample_id="s", data={"flag": 1})
     sample.data = {"flag": True}
     sample.save()
@@ -268,7 +269,7 @@ def test_djangos_copy_idiom_makes_a_new_object() -> None:
 
 
 def half_a_copy(obj: Any, **values: Any) -> Any:
-    """The object with another key, and without what tells Django that it is new."""
+    """Change the object's key without resetting Django's marker for new objects."""
     for name, value in values.items():
         setattr(obj, name, value)
     return obj
@@ -285,7 +286,7 @@ def half_a_copy(obj: Any, **values: Any) -> Any:
     ids=["an identifier", "a key of several", "another key", "a key without a default"],
 )
 def test_half_of_djangos_copy_idiom_names_the_other_half(copy: Any) -> None:
-    """The error of an object that was read and has no key, or another one, names ``_state.adding``."""
+    """The error of a loaded object with a missing or different key names ``_state.adding``."""
     with pytest.raises((InvalidValue, NotSupported), match=r"_state\.adding = True"):
         copy()
 
@@ -294,7 +295,7 @@ def test_half_of_djangos_copy_idiom_names_the_other_half(copy: Any) -> None:
 
 
 def test_signals_of_deleting_restoring_and_purging() -> None:
-    """Soft delete and restore have signals of their own; Django's are sent for what is gone for good."""
+    """Soft delete and restore have separate signals; Django's are sent for permanent deletions."""
     seen: list[str] = []
     receivers = {
         name: lambda name=name, **kwargs: seen.append(name)
@@ -344,11 +345,11 @@ def test_a_claim_expires_with_its_owner(table: Table) -> None:
     assert stored == {str(int(datetime(2101, 1, 1, tzinfo=UTC).timestamp()))}
 
 
-# lost answers and conflicts
+# lost responses and conflicts
 
 
 def lose_answer(table: Table, operation: str) -> Any:
-    """An interceptor that carries the first such request out and then loses its answer."""
+    """Return an interceptor that executes the first such request and loses its response."""
     lost: list[str] = []
 
     def interceptor(sent: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -372,7 +373,7 @@ def test_an_update_whose_answer_was_lost_can_be_repeated(table: Table) -> None:
 
 
 def test_a_conflict_with_another_transaction_is_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The write is sent again after a pause, a few times."""
+    """The write is retried a few times after pauses."""
     monkeypatch.setattr("dynamo_single.table.table.LONGEST_PAUSE", 0.0)
     with refuse("TransactionConflictException", times=2), assert_requests(["PutItem"] * 3):
         Firm.objects.create(firm_id="f", name="n", stock="s")
@@ -405,7 +406,7 @@ def test_fixtures_keep_automatic_timestamps(table: Table) -> None:
     [({"name": "n" * 100, "company_id": "c" * 2100}, "2048"), ({"company_id": "x", "name": "n"}, "cannot change")],
 )
 def test_full_clean_finds_what_a_key_cannot_hold(values: dict[str, str], message: str) -> None:
-    """A form is reported before save() would refuse: too long a key, or another primary key."""
+    """A form reports a too long key or a changed primary key before save() would."""
     company = Company.objects.create(company_id="c1", name="Acme")
     for name, value in values.items():
         setattr(company, name, value)
@@ -421,14 +422,14 @@ def test_full_clean_finds_what_a_key_cannot_hold(values: dict[str, str], message
     ],
 )
 def test_validate_unique_reports_a_value_that_no_key_can_hold(obj: Any, field: str, requests: int) -> None:
-    """The error stands at the field, and nothing is sent for it (the other unique value is looked up)."""
+    """The error belongs to the field and does not need a request; the other unique value is looked up."""
     with assert_requests(requests), pytest.raises(ValidationError, match="2048") as raised:
         obj.validate_unique()
     assert set(raised.value.message_dict) == {field}
 
 
 def test_pynamodbs_projections_are_refused() -> None:
-    """An object that lacks attributes would be saved with wrong keys, so there is none."""
+    """A partial object would be saved with wrong keys, so projections raise an error."""
     with assert_requests(0), pytest.raises(NotSupported, match="attributes_to_get"):
         Company.get("COMPANY#c1", "#METADATA", attributes_to_get=["name"])
 

@@ -1,4 +1,4 @@
-"""Writes of objects that are outdated, expired or read in part: nothing of other writers is lost or left behind."""
+"""Writes of outdated, expired or partially loaded objects keep other processes' changes and leave no claims."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 @pytest.fixture
 def outdated() -> Ledger:
-    """An object that another writer has written since, with a change that is not saved."""
+    """Return an object with an unsaved change that another process has written since."""
     Ledger.objects.create(code="l", total=1)
     mine, theirs = Ledger.objects.get(pk="l"), Ledger.objects.get(pk="l")
     theirs.total = 5
@@ -43,7 +43,7 @@ def outdated() -> Ledger:
 
 @pytest.mark.parametrize("name", ["save", "delete", "hard_delete"])
 def test_a_deletion_that_was_refused_changes_nothing_of_what_the_object_knows(outdated: Ledger, name: str) -> None:
-    """Trying again, or something else, is refused as well: nobody has looked at the other writer's change."""
+    """Another attempt is rejected too, since the other process's change has not been read."""
     with pytest.raises(StaleObject) as refused:
         outdated.delete()
     assert (refused.value.expected, refused.value.found) == (1, 2)
@@ -54,7 +54,7 @@ def test_a_deletion_that_was_refused_changes_nothing_of_what_the_object_knows(ou
 
 
 def test_bulk_update_does_not_write_over_another_version(outdated: Ledger) -> None:
-    """As its save(), which it stands for."""
+    """It behaves like save()."""
     with pytest.raises(StaleObject) as refused:
         Ledger.objects.bulk_update([outdated], ["total"])
     assert (refused.value.expected, refused.value.found) == (1, 2)
@@ -62,7 +62,7 @@ def test_bulk_update_does_not_write_over_another_version(outdated: Ledger) -> No
 
 
 def test_bulk_update_leaves_out_what_is_gone_with_a_version_too() -> None:
-    """It counts those that were there to be written."""
+    """The count includes only existing objects."""
     gone, there = Ledger.objects.create(code="gone"), Ledger.objects.create(code="there")
     Ledger.objects.get(pk="gone").hard_delete()
     gone.total = there.total = 3
@@ -71,7 +71,7 @@ def test_bulk_update_leaves_out_what_is_gone_with_a_version_too() -> None:
     assert Ledger.objects.get(pk="there").total == 3
 
 
-# changes that are computed of what another writer has changed
+# computed changes of values that another process has changed
 
 
 def test_what_a_change_was_computed_of_is_shown_as_it_is_by_then() -> None:
@@ -87,7 +87,7 @@ def test_what_a_change_was_computed_of_is_shown_as_it_is_by_then() -> None:
 
 
 def test_a_failed_change_does_not_bring_a_former_operand_back_either() -> None:
-    """What was read on the way is known to the object as a whole, or not at all."""
+    """The values of the failed write are on the object completely, or not at all."""
     stock = Stock.objects.create(code="s", qty=1)
     Stock.objects.create(code="other", serial=5)
     Stock.objects.filter(pk="s").update(qty=100)
@@ -101,7 +101,7 @@ def test_a_failed_change_does_not_bring_a_former_operand_back_either() -> None:
 
 
 def test_an_operand_that_was_set_is_written_as_it_was_set() -> None:
-    """Only what was not touched follows the other writer."""
+    """Only unchanged attributes are refreshed."""
     stock = Stock.objects.create(code="s", qty=1)
     Stock.objects.filter(pk="s").update(qty=100)
     stock.rank, stock.qty = F("qty") + 1, 3
@@ -111,7 +111,7 @@ def test_an_operand_that_was_set_is_written_as_it_was_set() -> None:
 
 
 def test_a_move_says_that_it_computes_nothing() -> None:
-    """The change that was asked for stays asked for."""
+    """The requested change stays pending."""
     stock = Stock.objects.create(code="s", qty=1)
     stock.qty = F("qty") + 1
     with assert_requests(0), pytest.raises(InvalidValue, match=r"move\(\) writes a new item and cannot compute"):
@@ -125,7 +125,7 @@ def test_a_move_says_that_it_computes_nothing() -> None:
 
 @pytest.fixture
 def expired() -> Coupon:
-    """An expired object whose unique value somebody else has taken."""
+    """Return an expired object whose unique value another object has taken."""
     coupon = Coupon.objects.create(code="old", email="a@example.org", expires_at=LONG_AGO)
     Coupon.objects.create(code="new", email="a@example.org", expires_at=timezone.now() + timedelta(hours=1))
     return coupon
@@ -147,7 +147,7 @@ def test_an_expired_object_can_give_up_a_value_that_is_anothers(table: Table, ex
 
 
 def test_an_expired_object_that_was_prolonged_meanwhile_is_not_deleted(table: Table) -> None:
-    """Its claim would be left behind, and hold the value for nobody."""
+    """Otherwise, its claim would remain without an owner."""
     coupon = Coupon.objects.create(code="c", email="a@example.org", expires_at=LONG_AGO)
     other = Coupon.from_item({name: dict(value) for name, value in (coupon._stored or {}).items()})
     other.expires_at = timezone.now() + timedelta(hours=1)
@@ -169,7 +169,7 @@ def test_a_lost_claim_is_told_as_such(table: Table) -> None:
         member.hard_delete()
 
 
-# times that are set by hand
+# manually set times
 
 
 def test_a_time_that_update_names_is_written_however_the_objects_are_found() -> None:
@@ -214,7 +214,7 @@ def poster() -> Iterator[Any]:
 def test_a_key_that_need_not_be_written_has_to_be_the_one_that_was_read(
     poster: Any, theirs: dict[str, Any], mine: dict[str, Any]
 ) -> None:
-    """Another writer may have given it what does not go with the value that is written now."""
+    """Another process may have written a key that does not match the new value."""
     one = poster.objects.create(poster_id="p", title="Dawn", row=1)
     other = poster.objects.get(pk="p")
     for obj, values in ((other, theirs), (one, mine)):
@@ -227,7 +227,7 @@ def test_a_key_that_need_not_be_written_has_to_be_the_one_that_was_read(
 
 
 def test_a_key_that_nobody_else_changed_is_in_nobodys_way(poster: Any) -> None:
-    """Values that make the same key are saved, also while others change what is in no key, or in another one."""
+    """Values with the same key can be saved, also while others change unrelated attributes and keys."""
     one = poster.objects.create(poster_id="p", title="Dawn", row=1)
     poster.objects.filter(pk="p").update(row=7)
     one.title = "DAWN"
@@ -238,7 +238,7 @@ def test_a_key_that_nobody_else_changed_is_in_nobodys_way(poster: Any) -> None:
 
 
 def test_a_change_that_leads_back_to_what_was_read_writes_the_key() -> None:
-    """Another writer's key stands in the item by then."""
+    """The item has another process's key by then."""
     stock = Stock.objects.create(code="s", rank=2)
     Stock.objects.filter(pk="s").update(rank=1)
     stock.rank = F("rank") + 1
@@ -247,11 +247,11 @@ def test_a_change_that_leads_back_to_what_was_read_writes_the_key() -> None:
     assert_consistent()
 
 
-# objects that know little of what is stored
+# partially loaded objects
 
 
 def test_deleting_an_outdated_object_takes_what_follows_from_the_stored_one() -> None:
-    """Not what followed from it as it was read."""
+    """The stored item determines the dependents, rather than the loaded one."""
     Essay.objects.create(essay_id="e", title="one two")
     outdated = Essay.objects.get(pk="e")
     Essay.objects.filter(pk="e").update(title="two three")
@@ -263,7 +263,7 @@ def test_deleting_an_outdated_object_takes_what_follows_from_the_stored_one() ->
 
 
 def test_bulk_update_completes_what_was_read_in_part() -> None:
-    """The unique values of all of them are compared before anything is sent; one that is gone is left out."""
+    """All unique values are compared before any request is sent, and missing objects are skipped."""
     for number, pk in enumerate("abc"):
         Member.objects.create(member_id=pk, email=f"{pk}@example.org", badge=number)
     found = [Member.objects.only("name").get(pk=pk) for pk in "abc"]
@@ -290,7 +290,7 @@ def test_an_object_that_was_made_by_hand_is_stored_behind_bulk_update() -> None:
 
 
 def test_saving_an_attribute_of_an_object_made_by_hand_that_does_not_differ() -> None:
-    """There is nothing to write, and the object is known to be stored."""
+    """No write is needed, and the object counts as stored."""
     Essay.objects.create(essay_id="e", title="one")
     essay = Essay(essay_id="e", title="one")
     with assert_requests(["GetItem"]):
@@ -302,7 +302,7 @@ def test_saving_an_attribute_of_an_object_made_by_hand_that_does_not_differ() ->
 
 
 def test_a_fixture_does_not_set_back_what_is_kept_in_step() -> None:
-    """Over an object that is stored, its counters and copies are as they are, and not as they were."""
+    """A stored object keeps its current counters and copies."""
     aisle = Aisle.objects.create(aisle_id="a", name="North")
     volume = Volume.objects.create(aisle=aisle, number=1, title="One")
     dumped = serializers.serialize("json", [aisle, volume])

@@ -1,4 +1,4 @@
-"""Several processes write at once: DynamoDB's conditions decide, and what is left is consistent."""
+"""Several processes write in parallel: DynamoDB's conditions decide, and the result is consistent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WAYS = {"LOGIN_WITH": ["email", "phone", "google"]}
 
 
 class Racers:
-    """Processes that wait for the name of a race: started once for all tests, and again after one that failed."""
+    """Processes that wait for the name of a race, started once for all tests, and restarted after a failure."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -39,13 +39,13 @@ class Racers:
             assert answer(process) == "ready\n"
 
     def run(self, race: str) -> list[Any]:
-        """Start every process at once; what each of them tells."""
+        """Start every process at the same time; return their results."""
         for process in self.processes:
             tell(process, race)
         try:
             return [json.loads(answer(process)) for process in self.processes]
         except AssertionError:
-            # The others still write, and one is not there any more: tests that come later would fail as well.
+            # The other processes still write, and one is missing, so later tests would fail too.
             self.end()
             self.start()
             raise
@@ -65,7 +65,7 @@ def racers(engine: Table) -> Iterator[Racers]:
 
 
 def test_one_value_is_created_once_however_often_it_is_tried(racers: Racers, table: Table) -> None:
-    """One object, with one claim, and every other writer is told that the value is taken."""
+    """There is one object with one claim, and all other writers get an error."""
     assert sum(racers.run("same_value")) == 1
     (member,) = Member.objects.all()
     assert claims(table) == {"UNIQUE#Member#email#same@example.org": member.partition_key}
@@ -82,7 +82,7 @@ def test_a_unique_value_is_created_once_whoever_is_first(racers: Racers, table: 
 
 
 def test_renames_that_cross_both_fail(racers: Racers, table: Table) -> None:
-    """Neither object can take what the other one has, however often both try at once."""
+    """Neither object can take the other one's value, for any number of attempts."""
     for name in "ab":
         Member.objects.create(member_id=name, email=f"{name}@example.org")
     assert sum(racers.run("crossing")) == 0
@@ -104,7 +104,7 @@ def test_renames_within_a_few_values(racers: Racers, table: Table) -> None:
 
 
 def test_a_rename_against_a_deletion(racers: Racers, table: Table) -> None:
-    """Whatever came last, an object that is deleted for good leaves no claim, and one in the trash holds none."""
+    """In any order, a permanently deleted object leaves no claim, and one in the trash holds none."""
     Member.objects.create(member_id="a", email="a@example.org")
     assert sum(racers.run("renamed_and_deleted")) > 0
     assert Member.all_objects.filter(pk="a").count() == 0
@@ -125,7 +125,7 @@ def test_a_restoration_against_a_creation(racers: Racers, table: Table) -> None:
 
 
 def test_concurrent_sums_are_exact(racers: Racers, table: Table) -> None:
-    """No addition is lost, whether it is a queryset's, an object's or a transaction's."""
+    """Additions of querysets, objects and transactions are all counted."""
     Stock.objects.create(code="s", qty=5)
     added = sum(racers.run("counted"))
     assert Stock.objects.get(code="s").qty == 5 + added == 5 + SUMS * PROCESSES
@@ -133,7 +133,7 @@ def test_concurrent_sums_are_exact(racers: Racers, table: Table) -> None:
 
 
 def test_concurrent_additions_to_lists_and_sets_are_complete(racers: Racers, table: Table) -> None:
-    """Everything that was appended is there, each once and in the order of its writer."""
+    """Every appended element exists once, in the order of its writer."""
     Stock.objects.create(code="s")
     outcomes = racers.run("appended")
     stock = Stock.objects.get(code="s")
@@ -158,7 +158,7 @@ def test_counters_of_children_are_exact(racers: Racers, table: Table) -> None:
 
 
 def test_a_checked_relation_leaves_no_edges(racers: Racers, table: Table) -> None:
-    """Fans join guilds, which others delete and make again: each edge is that of a guild which has counted it."""
+    """Fans join guilds that others delete and recreate: each edge belongs to a guild that has counted it."""
     for process in range(PROCESSES):
         for number in range(4):
             GameFan.objects.create(fan_id=f"{process}-{number}")
@@ -194,7 +194,7 @@ def test_counts_of_edges_are_exact(racers: Racers, table: Table) -> None:
 
 
 def test_a_version_prevents_lost_updates(racers: Racers, table: Table) -> None:
-    """Who was slower is told so; every addition that was saved is in the sum, and the version counts the writes."""
+    """Slower writers get an error, every saved addition is in the sum, and the version counts the writes."""
     created = Ledger.objects.create(code="l")
     done, refused = map(sum, zip(*racers.run("versioned"), strict=True))
     ledger = Ledger.objects.get(code="l")
@@ -204,14 +204,14 @@ def test_a_version_prevents_lost_updates(racers: Racers, table: Table) -> None:
 
 
 def test_a_condition_keeps_a_number_from_falling_below_zero(racers: Racers, table: Table) -> None:
-    """As many are taken as there were."""
+    """Exactly the available number is taken."""
     Stock.objects.create(code="s", qty=50)
     assert sum(racers.run("conditional")) == 50
     assert Stock.objects.get(code="s").qty == 0
 
 
 def test_an_object_moves_to_one_place(racers: Racers, table: Table) -> None:
-    """Of those who move it to keys of their own exactly one does."""
+    """Exactly one of the processes with different new keys succeeds."""
     for number in range(10):
         Order.objects.create(customer="start", number=number)
     won = [number for outcome in racers.run("moved") for number in outcome]
@@ -222,7 +222,7 @@ def test_an_object_moves_to_one_place(racers: Racers, table: Table) -> None:
 
 
 def test_one_object_moves_to_a_place(racers: Racers, table: Table) -> None:
-    """Of those who move objects to one key exactly one does; the others' objects stay where they are."""
+    """Exactly one of the objects moves to the key, and the others stay in place."""
     for process in range(PROCESSES):
         for number in range(10):
             Order.objects.create(customer=f"from{process}", number=number, total=process)
@@ -246,7 +246,7 @@ def test_copies_follow_a_source_that_is_renamed_while_holders_are_made(racers: R
 
 
 def test_what_is_unique_under_a_condition(racers: Racers, table: Table) -> None:
-    """Two writers who each change another part of what decides about a claim leave none that fits neither."""
+    """Two processes that change different parts of a condition do not leave a wrong claim."""
     for number in range(6):
         Seat.objects.create(seat_id=str(number), hall="h", row=number)
     assert sum(racers.run("seats_taken")) > 0
@@ -256,7 +256,7 @@ def test_what_is_unique_under_a_condition(racers: Racers, table: Table) -> None:
 
 
 def test_objects_that_several_create_in_bulk_are_created_once(racers: Racers, table: Table) -> None:
-    """Each object is written by one process, and all of them together write every one."""
+    """One process writes each object, and together they write all of them."""
     assert sum(racers.run("bulk_created")) == Member.objects.count() == 50
     assert_consistent()
 
@@ -270,7 +270,7 @@ def test_transactions_move_amounts_without_losing_any(racers: Racers, table: Tab
 
 
 def test_each_identifier_that_users_want_at_once_is_one_users(racers: Racers, table: Table, settings: Any) -> None:
-    """Addresses, accounts elsewhere and telephone numbers: whoever was told so has it, and its login leads there."""
+    """Each address, external account and telephone number belongs to the user that was told so, with its login."""
     settings.ACCOUNTS = WAYS
     outcomes = racers.run("ways_wanted")
     won = {identifier: f"racer{process}" for process, outcome in enumerate(outcomes) for identifier in outcome}
@@ -284,7 +284,7 @@ def test_each_identifier_that_users_want_at_once_is_one_users(racers: Racers, ta
 
 
 def test_ways_that_are_removed_at_once_leave_one_each(racers: Racers, table: Table, settings: Any) -> None:
-    """Three ways of each user, and processes that take one of each: nobody is left without any."""
+    """Each process removes one of a user's three methods, and every user keeps one."""
     settings.ACCOUNTS = WAYS
     for number in range(20):
         user = User.objects.create_user(f"u{number}", f"{number}@example.org", "x", user_id=f"{number}")
