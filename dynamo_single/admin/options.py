@@ -30,7 +30,7 @@ from dynamo_single.admin.errors import REFUSALS, user_message, with_error_page
 from dynamo_single.admin.forms import PermissionsFilter, ShowsBinary, in_lists_order, with_members
 from dynamo_single.admin.history import LoggedModelAdmin
 from dynamo_single.admin.inlines import InlinesMixin, children_of
-from dynamo_single.admin.lists import downloads, in_memory, search, unsupported_page
+from dynamo_single.admin.lists import downloads, in_memory, related, search, unsupported_page
 from dynamo_single.admin.lists.autocomplete import AutocompleteMixin
 from dynamo_single.admin.lists.changelist import KeyChangeList
 from dynamo_single.admin.lists.filters import shows_trash
@@ -160,6 +160,7 @@ class DynamoModelAdmin(
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         """Return the rows with every word in one of ``search_fields``; above the bound, what keys find by the text."""
         fields = [str(name) for name in without_secrets(self, self.get_search_fields(request))]
+        fields = related.search_fields(request, self.model, fields)
         text = search_term.strip()
         if not fields or not text:
             return queryset, False

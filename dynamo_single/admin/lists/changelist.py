@@ -88,7 +88,16 @@ class KeyChangeList(ScanningChangeList):
             if error.args and isinstance(error.args[0], DynamoSingleError):
                 raise error.args[0] from error
             raise
-        return related.resolved(request, self.model_admin, queryset)
+        try:
+            return related.resolved(request, self.model_admin, queryset)
+        except related.TooManyRelated:
+            names = [str(name) for name in self.search_fields] if self.query else []
+            is_left_out = not downloads.is_download(request) and related.leave_out_search(
+                request, self.model_admin, names
+            )
+            if not is_left_out:
+                raise
+            return self.get_queryset(request, exclude_parameters)
 
     def get_filters_params(self, params: Any = None) -> dict[str, object]:
         """Return Django's parameters without the page's size, which is not a filter."""

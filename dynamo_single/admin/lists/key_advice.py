@@ -85,7 +85,7 @@ def _unsupported_search(changelist: KeyChangeList, rows: Rows) -> Iterator[Missi
     text = changelist.query.strip()
     fields = changelist.search_fields if text else ()
     for name in map(str, fields):
-        path = search.lookups(rows.model, name)[0].rpartition("__")[0]
+        path = search.path_of(rows.model, name)
         if not search.supported_lookup(rows, name, text):
             field = paths.field_at(rows.model, path) if paths.leads_on(rows.model, path) else None
             named = getattr(field, "verbose_name", path)

@@ -7,13 +7,17 @@ memory and a scan then serve these keys like any other condition.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any, Final
 
+from django.contrib import messages
 from django.db.models import Model
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 from msgspec.structs import replace
 
-from dynamo_single.admin.lists import in_memory
+from dynamo_single.admin import paths
+from dynamo_single.admin.lists import in_memory, search
 from dynamo_single.admin.references import is_served_by_keys
 from dynamo_single.admin.viewing.rules import may_view, narrowed_queryset
 from dynamo_single.exceptions import TooManyMatches
@@ -22,13 +26,57 @@ from dynamo_single.table.flow import run
 
 #: The key of the conditions of a request that were read, by the model's label and the condition.
 _READ: Final = "_dynamo_single_related"
+#: The mark of a request whose search leaves the related objects out.
+_LEFT_OUT: Final = "_dynamo_single_own_search"
+
+
+class TooManyRelated(TooManyMatches):
+    """A filter or a search would have to read too many related objects. This exception stays inside the admin."""
+
+
+def leave_out_search(request: HttpRequest, model_admin: Any, names: Sequence[str]) -> bool:
+    """Search only in the list's own attributes for the rest of the request, with a message of what is left out.
+
+    Returns ``False`` if that is already so, or if all search fields are in related objects.
+    """
+    outside = [name for name in names if is_outside(model_admin.model, name)]
+    if request.__dict__.get(_LEFT_OUT) or len(outside) in (0, len(names)):
+        return False
+    request.__dict__[_LEFT_OUT] = True
+    what = [_("the search in %(column)s") % {"column": _column(model_admin.model, name)} for name in outside]
+    messages.warning(request, too_many_text(model_admin, ", ".join(what)), fail_silently=True)
+    return True
+
+
+def _column(model: Any, name: str) -> str:
+    """Return the path of a search field as words."""
+    return search.path_of(model, name).replace("__", ": ").replace("_", " ")
+
+
+def search_fields(request: HttpRequest, model: Any, names: Sequence[str]) -> list[str]:
+    """Return the search fields of a request, without those that ``leave_out_search()`` has left out."""
+    is_left_out = request.__dict__.get(_LEFT_OUT)
+    return [name for name in names if not is_left_out or not is_outside(model, name)]
+
+
+def is_outside(model: Any, name: str) -> bool:
+    """Return whether a search field is an attribute of related objects."""
+    return paths.leads_on(model, search.path_of(model, name))
+
+
+def too_many_text(model_admin: Any, what: str) -> str:
+    """Return the message that a list omits a part, because of the number of related objects."""
+    return _("More than %(limit)d related objects would have to be read, so this page is shown without %(what)s.") % {
+        "limit": in_memory.others_limit_of(model_admin),
+        "what": what,
+    }
 
 
 def resolved(request: HttpRequest, model_admin: Any, queryset: Any) -> Any:
     """Return a queryset with the keys of the related objects in the place of conditions on them.
 
     Sends the requests of each relation once for each condition of a request. Returns the queryset itself without such
-    conditions, or if the list has no bound. Raises ``TooManyMatches`` for more keys than the bound.
+    conditions, or if the list has no bound. Raises ``TooManyRelated`` for more keys than the bound.
     """
     asked, limit = getattr(queryset, "_asked", None), in_memory.others_limit_of(model_admin)
     if asked is None or not asked.inside or not limit:
@@ -41,7 +89,10 @@ def resolved(request: HttpRequest, model_admin: Any, queryset: Any) -> Any:
             rows = queryset.model._base_manager.all()._asking(
                 replace(asked, inside=((is_negated, condition),), in_memory=limit, cached_lists=None)
             )
-            known[name] = run(rows._narrowed()).query.where
+            try:
+                known[name] = run(rows._narrowed()).query.where
+            except TooManyMatches as error:
+                raise TooManyRelated(str(error), limit=limit) from error
         result.query.where.add(known[name].clone(), "AND")
     return result
 

@@ -48,6 +48,11 @@ def lookups(model: type[DynamoModel], name: str) -> list[str]:
     return [f"{path}__{lookup}"]
 
 
+def path_of(model: type[DynamoModel], name: str) -> str:
+    """Return the path of a search field, without its lookup."""
+    return lookups(model, name)[0].rpartition("__")[0]
+
+
 def _has_lookup(model: type[DynamoModel], name: str) -> bool:
     """Return whether a search field ends with a lookup, rather than with an attribute of a related object."""
     path, _separator, lookup = name.rpartition("__")
@@ -78,7 +83,9 @@ def _fits_type(queryset: QuerySet[DynamoModel], lookup: str, word: str) -> bool:
         model, rest = paths.end_of(queryset.model, lookup)
         if model is not queryset.model or rest != lookup:
             return _fits_related(model, rest, word)
-        objects.plan(state_of(queryset.filter(**{lookup: word}).order_by()))
+        # Conditions of filters over relations are read later, and do not matter here.
+        rows = queryset._asking(replace(queryset._asked, inside=()))
+        objects.plan(state_of(rows.filter(**{lookup: word}).order_by()))
     except (InvalidValue, ValidationError, ValueError):
         return False
     return True
@@ -108,13 +115,13 @@ def search_by_keys(queryset: Any, fields: Sequence[str], text: str) -> tuple[obj
                 options, named = queryset.model._meta, lookup.partition("__")[0]
                 used.append(str((options.pk if named == "pk" else options.get_field(named)).verbose_name))
     if found is None:
-        return queryset.filter(**{f"{lookups(queryset.model, fields[0])[0].rpartition('__')[0]}__startswith": text}), []
+        return queryset.filter(**{f"{path_of(queryset.model, fields[0])}__startswith": text}), []
     return found, used
 
 
 def supported_lookup(queryset: QuerySet[DynamoModel], name: str, text: str) -> list[str]:
     """Return the first lookup of a search field that a key supports, regardless of case if there is a copy for that."""
-    path = lookups(queryset.model, name)[0].rpartition("__")[0]
+    path = path_of(queryset.model, name)
     if paths.leads_on(queryset.model, path):
         return []  # the related objects are read first, which a scan does
     whole = name.startswith("=") or name.endswith(("__exact", "__iexact"))

@@ -19,7 +19,7 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
 from dynamo_single.admin.errors import is_developer
-from dynamo_single.admin.lists import in_memory, stepwise, tenants
+from dynamo_single.admin.lists import in_memory, related, stepwise, tenants
 from dynamo_single.admin.lists.changelist import CURSOR_VAR, KeyChangeList
 from dynamo_single.admin.lists.scanning import is_fetched_in_advance
 from dynamo_single.admin.types import DynamoModelAdmin
@@ -58,8 +58,10 @@ def refused_page(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exc
     """Return the page instead of a list that is not supported: status 400, and the reason."""
     message = explanation(error)
     logger.warning("The list %s cannot be shown: %s", hide(request.get_full_path()), message)
+    if isinstance(error, related.TooManyRelated) and request.method == "GET" and ERROR_FLAG not in request.GET:
+        return _back_to_list(request, related.too_many_text(model_admin, _("the filters and the search")), message)
     if _is_bad_address(request, error):
-        return _back_to_list(request, message)
+        return _back_to_list(request, _("The URL contains an invalid filter, order or search."), message)
     tenant = tenants.tenant_of(model_admin) if _is_unlisted(error) and request.method == "GET" else None
     if tenant is not None and tenant.parameter not in request.GET:
         return tenants.choose(request, model_admin, tenant, _scan_link(model_admin, request, error))
@@ -104,9 +106,8 @@ def _is_bad_address(request: HttpRequest, error: Exception) -> bool:
     return request.method == "GET" and bool(request.GET) and ERROR_FLAG not in request.GET and not is_of_list
 
 
-def _back_to_list(request: HttpRequest, message: str) -> HttpResponseBase:
+def _back_to_list(request: HttpRequest, text: str, message: str) -> HttpResponseBase:
     """Redirect to the list as Django does for a wrong parameter, with the reason as a message."""
-    text = _("The URL contains an invalid filter, order or search.")
     detail = format_html('<pre lang="en">{}</pre>', message) if is_developer(request.user) else ""
     messages.error(request, format_html("{} {}", text, detail), fail_silently=True)
     kept = [(name, request.GET[name]) for name in (IS_POPUP_VAR, TO_FIELD_VAR) if name in request.GET]
