@@ -1,4 +1,4 @@
-"""Model classes for one test, and what the system checks say about them."""
+"""Model classes for one test, and their system checks."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from dynamo_single.checks.keys import check_collisions
 from dynamo_single.checks.models import check_model
 from dynamo_single.orm.schema import registry
 
-#: The apps that models are declared in by tests.
+#: The apps in which tests declare models.
 APPS = ("catalog", "histories")
 
 
 @contextmanager
 def forgotten() -> Iterator[None]:
-    """Models that are declared in the block are gone afterwards."""
+    """Remove models that are declared in the block."""
     known = dict(registry._MODELS)
     declared = {label: dict(apps.all_models[label]) for label in APPS}
-    # What waits for a model that never comes would be an error of every later check.
+    # A pending operation on a missing model would fail every later check.
     waiting = {model: [*functions] for model, functions in apps._pending_operations.items()}
     try:
         yield

@@ -1,4 +1,4 @@
-"""Layouts and queries made of plain values, so that planning is tested without Django models."""
+"""Layouts and queries from plain values, so that planning is tested without Django models."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def serialize(value: Any) -> AttributeValue:
 
 
 def in_tens(found: Sequence[T]) -> list[Sequence[T]]:
-    """Ten of them at a time: one test for each would cost more than what it asks."""
+    """Group parameters by ten: a test for each would cost more than its assertion."""
     return [found[start : start + 10] for start in range(0, len(found), 10)]
 
 
@@ -93,7 +93,7 @@ class Space:
 
 
 def camel(name: str) -> str:
-    """Give the stored name: ``company_id`` is stored as ``companyId``."""
+    """Return the stored name: ``company_id`` is stored as ``companyId``."""
     first, *rest = name.split("_")
     return first + "".join(map(str.capitalize, rest))
 

@@ -1,9 +1,8 @@
-"""Which private names of Django and PynamoDB the code uses, as far as this can be told from the code.
+"""Find the private names of Django and PynamoDB that the code uses.
 
-Found are underscore names that are imported from them, underscore names that a class of ours defines or sets while a
-class of theirs that it derives from knows the same name, and underscore attributes that nothing of ours defines. Not
-found are public names that are not documented, classes that are made inside a function, and an attribute of theirs
-that has the name of something of ours elsewhere.
+This finds imported underscore names, underscore names that our classes define or set although a base class of theirs
+has them, and underscore attributes that our code does not define. It does not find undocumented public names, classes
+created inside a function, or an attribute of theirs with the name of one of ours.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ LIBRARIES = ("django", "pynamodb")
 
 #: Underscore names that their libraries document: Django's of models, and Python's of named tuples.
 DOCUMENTED = {"_meta", "_state", "_base_manager", "_default_manager", "_make", "_asdict", "_fields", "_replace"}
-#: The modules of theirs of which everything that is imported is documented.
+#: Their modules whose imported names are all documented.
 DOCUMENTED_MODULES = {
     *("django", "django.apps", "django.conf", "django.contrib", "django.contrib.admin", "django.contrib.admin.apps"),
     *("django.contrib.admin.decorators", "django.contrib.admin.forms", "django.contrib.auth"),
@@ -54,7 +53,7 @@ DOCUMENTED_MODULES = {
     *("django.tasks", "django.tasks.backends.base", "django.tasks.exceptions", "django.tasks.signals"),
     *("pynamodb.attributes", "pynamodb.connection", "pynamodb.exceptions", "pynamodb.pagination"),
 }
-#: What is documented of the other modules.
+#: The documented names of their other modules.
 DOCUMENTED_IMPORTS = {
     *("django.contrib.admin.models.LogEntry", "django.contrib.admin.options.InlineModelAdmin"),
     *("django.contrib.admin.options.StackedInline", "django.contrib.admin.options.TabularInline"),
@@ -105,22 +104,22 @@ def nodes() -> dict[str, list[ast.AST]]:
 
 
 def is_private(name: str) -> bool:
-    """Whether a name begins with one underscore."""
+    """Return whether a name begins with one underscore."""
     return name.startswith("_") and not name.startswith("__") and len(name) > 1
 
 
 def is_foreign(module: str | None) -> bool:
-    """Whether a module is Django's or PynamoDB's."""
+    """Return whether a module belongs to Django or PynamoDB."""
     return (module or "").split(".")[0] in LIBRARIES
 
 
 def is_theirs(cls: type, name: str) -> bool:
-    """Whether a class of theirs has a method of this name itself."""
+    """Return whether one of their classes defines a method with this name."""
     return is_foreign(cls.__module__) and not name.startswith("__") and inspect.isfunction(vars(cls).get(name))
 
 
 def found() -> dict[str, set[str]]:
-    """Each private name of theirs that was found, with the files that use it."""
+    """Return each of their private names, with the files that use it."""
     names: dict[str, set[str]] = defaultdict(set)
     for name, file in (*_imported(), *_known_to_bases(), *_defined_nowhere()):
         if name not in DOCUMENTED:
@@ -137,7 +136,7 @@ def _imported() -> Iterator[tuple[str, str]]:
 
 
 def undocumented_imports() -> dict[str, set[str]]:
-    """Each name of theirs that is imported from where it is not documented, with the files that do it."""
+    """Return each of their names that is imported from an undocumented place, with the files that do so."""
     names: dict[str, set[str]] = defaultdict(set)
     for file, found in nodes().items():
         for node in found:
@@ -237,7 +236,7 @@ def _used(node: ast.AST) -> Iterator[str]:
 
 
 def _defined(found: Iterable[ast.AST], *, declared: bool) -> Iterator[str]:
-    """The private names that nodes define; with ``declared`` those that they only annotate, too."""
+    """Return the private names that nodes define; with ``declared``, include annotations."""
     for node in found:
         name = None
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

@@ -1,7 +1,7 @@
-"""Where the private names that ``docs/private-names.md`` lists are found in Django and PynamoDB.
+"""The places in Django and PynamoDB of the private names in ``docs/private-names.md``.
 
-A target is a dotted path. Arguments after it are those that the code calls it with. ``module: name`` is a name that the
-module sets on objects of others. ``<6`` and ``>=6`` before a target are the releases of Django that have it.
+A target is a dotted path. Arguments after it are those of the code's calls. ``module: name`` is a name that the module
+sets on other objects. ``<6`` and ``>=6`` before a target are the releases of Django that have it.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from django.contrib.auth.backends import ModelBackend
 from django.forms.widgets import ChoiceWidget
 
 ROOT = Path(__file__).resolve().parents[2]
-#: The modules that have what a project calls, subclasses or is given.
+#: Modules with names that a project calls or subclasses, or objects that it gets.
 PUBLIC = (
     "dynamo_single/*.py",
     "dynamo_single/contrib/accounts/*.py",
@@ -32,15 +32,15 @@ PUBLIC = (
     "dynamo_single/orm/schema/references.py",
     "dynamo_single/evolution/operations/*.py",
 )
-#: What the classes of a module are mixed into, which have none of it among their bases.
+#: Classes that are mixed into a class without being among its bases.
 MIXED_INTO = {
     "dynamo_single.admin": (ModelAdmin, InlineModelAdmin, AdminSite),
     "dynamo_single.permissions": (ModelBackend,),
     "dynamo_single.permission_fields": (ChoiceWidget,),
 }
-#: Whose signatures bind those of a class that has theirs among its bases.
+#: Classes whose signatures bind their subclasses.
 THEIRS = ("django.", "pynamodb.", "asgiref.")
-#: What a signature may say of ``Any`` besides, and why; found in ``Class.method(name: annotation)`` or ``(-> ...)``.
+#: The other allowed ``Any`` and their reasons, as ``Class.method(name: annotation)`` or ``(-> ...)``.
 REASONS = {
     r"^(Related|RelatedManager|GroupsManager|MembersManager|End|EdgesManager|EdgesDescriptor|Children|InKeyOrder)\.": (
         "the objects, managers and querysets of a model that is known at run time only"
@@ -95,7 +95,7 @@ REASONS = {
 
 @cache
 def signatures(path: Path) -> list[tuple[str, str, str]]:
-    """The classes and functions of a file with an ``Any``: the class, the function, and what says it."""
+    """Return the classes and functions of a file with an ``Any``: class, function and annotation."""
 
     def within(node: ast.AST, classes: str) -> Iterator[tuple[str, str, str]]:
         for each in ast.iter_child_nodes(node):
@@ -118,7 +118,7 @@ def _said(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
 
 
 def is_theirs(module: ModuleType, classes: str, function: str) -> bool:
-    """Whether a method is one of a library's class, which says what it takes and gives."""
+    """Return whether a method overrides a library's, which determines its signature."""
     found: object = module
     for name in filter(None, classes.split(".")):
         found = getattr(found, name)
@@ -129,7 +129,7 @@ def is_theirs(module: ModuleType, classes: str, function: str) -> bool:
 
 
 def without_reason(path: Path) -> list[str]:
-    """The signatures of a file that say ``Any`` for no reason that is known."""
+    """Return the signatures of a file with an ``Any`` without a known reason."""
     module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
     return [
         f"{classes}.{function}({said})"
@@ -141,14 +141,14 @@ def without_reason(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("pattern", PUBLIC)
 def test_each_any_of_a_public_signature_has_a_reason(pattern: str) -> None:
-    """What a project calls says what it takes, unless Django or the model at run time decides it."""
+    """A project's calls have types, unless Django or the model at run time determines them."""
     paths = sorted(ROOT.glob(pattern))
     assert paths
     assert {str(path.relative_to(ROOT)): found for path in paths if (found := without_reason(path))} == {}
 
 
 def test_each_reason_is_one_of_some_signature() -> None:
-    """A reason that nothing needs any more is dropped."""
+    """An unused reason is removed."""
     paths = (path for pattern in PUBLIC for path in ROOT.glob(pattern))
     found = [f"{classes}.{function}({said})" for path in paths for classes, function, said in signatures(path)]
     assert [reason for reason in REASONS if not any(re.search(reason, each) for each in found)] == []

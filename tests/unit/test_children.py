@@ -1,4 +1,4 @@
-"""Children that are forked do what a new interpreter does with the same command line."""
+"""Forked children behave like a new interpreter with the same command line."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ENVIRONMENT = {"PATH": os.environ["PATH"], "ONE": "1"}
 )
 @pytest.mark.parametrize("how", ["-c", "-m", "a file"])
 def test_a_child_is_as_an_interpreter(tmp_path: Path, program: str, how: str) -> None:
-    """What it prints, and how it ends."""
+    """The output and the exit are the same."""
     (tmp_path / "program.py").write_text(program)
     command = {"-c": ["-c", program], "-m": ["-m", "program"], "a file": ["program.py"]}[how]
     ours = children.run([*command, "x"], cwd=tmp_path, env=ENVIRONMENT, input="a line\n")
@@ -40,7 +40,7 @@ def test_a_child_is_as_an_interpreter(tmp_path: Path, program: str, how: str) ->
 
 
 def test_an_error_is_a_traceback(tmp_path: Path) -> None:
-    """It ends with the error, and the code is one."""
+    """The child prints the error and exits with 1."""
     child = children.run(["-c", "1 / 0"], cwd=tmp_path, env=ENVIRONMENT, together=True)
     assert child.returncode == 1
     assert child.stdout.endswith("ZeroDivisionError: division by zero\n")
@@ -58,7 +58,7 @@ def test_a_child_imports_from_its_folder_and_from_the_path_that_it_is_given(tmp_
 
 
 def test_a_child_that_takes_too_long_is_ended(tmp_path: Path) -> None:
-    """Whoever waits has the error, and nothing is left running."""
+    """The caller gets the error, and no process remains."""
     with pytest.raises(subprocess.TimeoutExpired):
         children.run(["-c", "import signal; signal.pause()"], cwd=tmp_path, env=ENVIRONMENT, timeout=0.01)
     with (tmp_path / "log").open("w") as log:
@@ -68,7 +68,7 @@ def test_a_child_that_takes_too_long_is_ended(tmp_path: Path) -> None:
 
 
 def test_a_child_begins_a_session_where_it_shall(tmp_path: Path) -> None:
-    """Then a signal to its group reaches it, and nobody else."""
+    """A signal to its group then reaches only this child."""
     with (tmp_path / "out").open("w+") as out, Path(os.devnull).open() as nothing:
         child = children.Child(
             ["-c", "import os; print(os.getsid(0) == os.getpid())"],
@@ -116,7 +116,7 @@ PASSWORD_HASHERS = {
 }[SECRET_KEY]
 """
 
-#: What a process of a project knows once it is set up.
+#: The state of a project's process after its setup.
 KNOWN = """
 import django
 from django.apps import apps
@@ -184,7 +184,7 @@ def project(folder: Path, *names: str) -> Path:
 
 
 def test_children_of_a_prepared_server_know_what_others_know(tmp_path: Path) -> None:
-    """Settings, apps, models, the admin, checks and receivers are those of their own project, each once."""
+    """Settings, apps, models, the admin, checks and receivers belong to the child's own project, once each."""
     prepared = children.Prepared(project(tmp_path / "first"), "own.settings")
     there = project(tmp_path / "second", "Thing")
     environment = {**ENVIRONMENT, "DJANGO_SETTINGS_MODULE": "own.settings", "PYTHONPATH": str(children.ROOT)}

@@ -1,4 +1,4 @@
-"""The app's clock: what it gives, how tests move it, and that nothing else in the app asks for the time."""
+"""The app's clock: its values, its use in tests, and the absence of other clocks in the app."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOON = datetime(2024, 2, 29, 12, 0, 0, 123456, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 SOON = timedelta(seconds=5)
 
-#: What gives the present.
+#: Functions that return the current time.
 ASKS = {
     "time.time",
     "time.time_ns",
@@ -37,35 +37,35 @@ ASKS = {
     "datetime.datetime.utcnow",
     "django.utils.timezone.now",
 }
-#: What gives the present when it is called without an argument.
+#: Functions that return the current time without an argument.
 ASKS_WITHOUT_ARGUMENT = {"django.utils.timezone.localdate", "django.utils.timezone.localtime"}
-#: Without such a line a module has nothing to ask. To look through all of them took seconds.
+#: A module without such a line needs no parsing, which takes seconds for all modules.
 IMPORTS = re.compile(r"^\s*(import|from)\b.*\b(time|datetime|timezone|utils)\b", re.MULTILINE)
-#: Who may ask, what, and why.
+#: The allowed modules, their functions and the reasons.
 MAY_ASK = {
     # This is the clock.
     ("dynamo_single/clock.py", "django.utils.timezone.now"),
     ("dynamo_single/clock.py", "time.time"),
-    # How long a process or a table has been waited for; a test that moves the clock does not wait any longer.
+    # Waits for a process or a table: a test that moves the clock does not prolong them.
     ("dynamo_single/engines.py", "time.monotonic"),
     ("dynamo_single/table/schema.py", "time.monotonic"),
     ("project/site/management/commands/demo.py", "time.monotonic"),
-    # When a table was created is compared with the computer's clock.
+    # The creation time of a table is compared with the computer's clock.
     ("dynamo_single/test_tables/run_locks.py", "time.time"),
-    # How long a request is waited for.
+    # The time of a request.
     ("dynamo_single/table/deadlines.py", "time.monotonic"),
     ("dynamo_single/table/transport.py", "time.monotonic"),
     ("dynamo_single/table/http/connections.py", "time.monotonic"),
-    # A signature is compared with the server's clock, which nobody moves.
+    # A signature is compared with the server's clock, which tests do not move.
     ("dynamo_single/table/transport.py", "time.time"),
-    # This writes a given moment out.
+    # It formats a given time.
     ("dynamo_single/table/http/botocore_client.py", "time.gmtime"),
     ("dynamo_single/table/transport.py", "time.gmtime"),
     # How long a task ran, and a worker waited.
     ("dynamo_single/contrib/tasks/worker.py", "time.monotonic"),
     # When a span ended, which other services compare with their spans.
     ("dynamo_single/contrib/observability/telemetry.py", "time.time_ns"),
-    # When a lease ends, and what the server answers about its clock.
+    # The end of a lease, and the server's response about its clock.
     ("dynamo_single/table/lease.py", "time.monotonic"),
     ("dynamo_single/orm/rollout/tolerance.py", "time.monotonic"),
     ("dynamo_single/orm/rollout/knowledge.py", "time.time"),
@@ -76,22 +76,22 @@ MAY_ASK = {
     ("dynamo_single/evolution/steps.py", "time.monotonic"),
     # How long one request of a browser carries a job on.
     ("dynamo_single/admin/batch_actions/jobs.py", "time.monotonic"),
-    # How long what a table said of its items counts.
+    # The age of a table's cached state.
     ("dynamo_single/orm/rollout/knowledge.py", "time.monotonic"),
     ("dynamo_single/orm/schema/bindings.py", "time.monotonic"),
-    # How fast a table is read, for the rate that a user asked for.
+    # The speed of reads, for the user's rate.
     ("dynamo_single/evolution/backfill/run.py", "time.monotonic"),
     ("dynamo_single/evolution/backfill/report.py", "time.monotonic"),
-    # How long ago items were read, so that an index shows what was written before.
+    # The time since items were read, so that an index shows earlier writes.
     ("dynamo_single/orm/effects/recount.py", "time.monotonic"),
-    # How often it is stated how far work is.
+    # The interval of progress reports.
     ("dynamo_single/evolution/migrate_run.py", "time.monotonic"),
     ("dynamo_single/table/batches.py", "time.monotonic"),
 }
 
 
 def asked(source: str) -> Iterator[str]:
-    """What a module's source says to get the present, by its full name."""
+    """Return the functions for the current time that a module uses, by full name."""
     if not IMPORTS.search(source):
         return
     nodes = [*ast.walk(ast.parse(source))]
@@ -113,14 +113,14 @@ def asked(source: str) -> Iterator[str]:
 
 
 def full_name(node: ast.expr, known: dict[str, str]) -> str:
-    """The dotted name of an expression, as far as the imports tell it."""
+    """Return the dotted name of an expression, as far as the imports determine it."""
     if isinstance(node, ast.Attribute):
         return f"{full_name(node.value, known)}.{node.attr}"
     return known.get(node.id, "") if isinstance(node, ast.Name) else ""
 
 
 def test_nobody_else_asks_for_the_time() -> None:
-    """Only the clock asks for the present, and what measures a duration for its own use."""
+    """Only the clock reads the current time, except for private measurements of durations."""
     found = {
         (str(path.relative_to(ROOT)), name)
         for package in ("dynamo_single", "accounts", "project")
@@ -148,7 +148,7 @@ def test_nobody_else_asks_for_the_time() -> None:
     ],
 )
 def test_a_question_for_the_time_is_found(source: str, found: list[str]) -> None:
-    """However the name was imported."""
+    """The kind of import does not matter."""
     assert list(asked(source)) == found
 
 
@@ -166,7 +166,7 @@ def test_the_clock_follows_what_stands_in_for_the_computers() -> None:
 
 
 def test_time_is_moved_within_the_block() -> None:
-    """Ahead, back again by a block within, and where it was after an error."""
+    """The clock moves ahead, back in an inner block, and to its former value after an error."""
     with pytest.raises(ZeroDivisionError), moved_time(timedelta(days=400)):
         assert abs(clock.now() - timezone.now() - timedelta(days=400)) < SOON
         assert abs(clock.timestamp() - time.time() - 400 * 86400) < 5
@@ -178,7 +178,7 @@ def test_time_is_moved_within_the_block() -> None:
 
 
 def test_time_is_moved_for_every_thread() -> None:
-    """What is sent by a thread of the app's sees the time of the test."""
+    """The app's own threads use the test's clock."""
     seen: list[datetime] = []
     with moved_time(timedelta(days=400)):
         thread = threading.Thread(target=lambda: seen.append(clock.now()))
@@ -188,7 +188,7 @@ def test_time_is_moved_for_every_thread() -> None:
 
 
 def test_a_function_can_be_decorated() -> None:
-    """As with other context managers of Django's tests."""
+    """Other context managers of Django's tests can do this too."""
 
     @frozen_time(NOON)
     def asks() -> datetime:
@@ -198,7 +198,7 @@ def test_a_function_can_be_decorated() -> None:
 
 
 def test_frozen_time_stands_still_until_it_is_moved() -> None:
-    """To the microsecond, in all three answers."""
+    """All three functions return the same microsecond."""
     with frozen_time(NOON) as frozen:
         assert (clock.now(), clock.timestamp(), clock.today()) == (NOON, NOON.timestamp(), date(2024, 2, 29))
         assert clock.now().tzinfo is UTC
@@ -211,7 +211,7 @@ def test_frozen_time_stands_still_until_it_is_moved() -> None:
 
 
 def test_the_present_is_frozen() -> None:
-    """Without a moment it is the one at which the block begins, by the clock as it is set."""
+    """Without an argument, the clock stops at the start of the block."""
     with moved_time(HOUR), frozen_time():
         first = clock.now()
         time.sleep(0.002)
@@ -220,7 +220,7 @@ def test_the_present_is_frozen() -> None:
 
 
 def test_blocks_within_blocks() -> None:
-    """A moment is that moment whatever is around it; what moves it within is undone, and what is around stands."""
+    """A given time is absolute; inner moves are undone, and outer blocks stay."""
     with moved_time(HOUR), frozen_time(NOON) as outer:
         outer.move(HOUR)
         with moved_time(HOUR):
@@ -231,14 +231,14 @@ def test_blocks_within_blocks() -> None:
 
 
 def test_a_naive_moment_is_taken_in_the_default_time_zone() -> None:
-    """As Django takes one for a field."""
+    """Django does the same for a field."""
     with override_settings(TIME_ZONE="Asia/Tokyo"), frozen_time(datetime(2024, 2, 29, 21)):
         assert clock.now() == datetime(2024, 2, 29, 12, tzinfo=UTC)
 
 
 @override_settings(USE_TZ=False)
 def test_without_time_zones_the_present_is_naive() -> None:
-    """Moved and stopped as well as untouched, and the same moment as the timestamp."""
+    """This applies to a moved, stopped and normal clock, with the same time as the timestamp."""
     assert abs(clock.now() - timezone.now()) < SOON
     with moved_time(HOUR):
         assert abs(clock.now() - timezone.now() - HOUR) < SOON

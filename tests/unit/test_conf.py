@@ -1,4 +1,4 @@
-"""The settings: what each form is read into, and what each mistake is told."""
+"""The settings: the value of each form, and the message of each mistake."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ LOCAL = "dynamodb://127.0.0.1:8000/single-table"
     ],
 )
 def test_a_url_or_a_dict_gives_the_settings(value: Any, expected: dict[str, Any]) -> None:
-    """Both forms are read into the same value; what is not named has its default."""
+    """Both forms lead to the same value, with defaults for missing keys."""
     assert parse("default", value) == TableSettings(alias="default", table_name="single-table", **expected)
 
 
@@ -145,7 +145,7 @@ def test_only_loopback_is_local(url: str, local: bool) -> None:
     ],
 )
 def test_a_wrong_value_is_told_by_its_name(value: Any, told: str) -> None:
-    """Every mistake is a ConfigurationError that names the setting and what is allowed."""
+    """Every mistake raises a ConfigurationError that names the setting and its valid values."""
     with pytest.raises(ConfigurationError) as caught:
         parse("default", value)
     assert told in str(caught.value)
@@ -160,7 +160,7 @@ def test_a_wrong_value_is_told_by_its_name(value: Any, told: str) -> None:
     ],
 )
 def test_credentials_in_an_address_are_refused_and_not_repeated(value: Any) -> None:
-    """A secret in a URL is an error whose message does not hold it."""
+    """A secret in a URL raises an error that does not contain it."""
     with pytest.raises(ConfigurationError, match="credentials") as caught:
         parse("default", value)
     assert "hidden-word" not in str(caught.value)
@@ -176,7 +176,7 @@ def test_credentials_in_an_address_are_refused_and_not_repeated(value: Any) -> N
     ],
 )
 def test_the_setting_itself_may_be_wrong(value: Any, told: str) -> None:
-    """A missing setting or alias is reported with a value that would work, or with those there are."""
+    """The error for a missing setting or alias contains a valid value, or the existing aliases."""
     with override_settings(DYNAMO_SINGLE=value), pytest.raises(ConfigurationError) as caught:
         table_settings()
     assert told in str(caught.value)
@@ -199,7 +199,7 @@ def test_an_alias_that_is_missing_is_reported_with_the_models_that_name_it() -> 
 
 
 def test_settings_are_read_once_and_again_after_a_change() -> None:
-    """The value is cached; a test that overrides the setting sees its own."""
+    """The value is cached, and a test that overrides the setting sees its own."""
     with override_settings(DYNAMO_SINGLE={"default": LOCAL, "other": f"{LOCAL}-2"}):
         assert table_settings() is table_settings()
         assert aliases() == ("default", "other")
@@ -237,7 +237,7 @@ def test_the_thresholds_of_costs_have_defaults() -> None:
     ],
 )
 def test_wrong_thresholds_of_costs_name_the_key(value: Any, message: str) -> None:
-    """Each mistake is reported with the setting, and what it takes."""
+    """The error names the setting and its valid values."""
     with override_settings(DYNAMO_SINGLE_COSTS=value), pytest.raises(ConfigurationError) as caught:
         cost_settings()
     assert message in str(caught.value)

@@ -1,4 +1,4 @@
-"""What sends is a coroutine: the driver that carries one out in a thread stands in synchronous entry points only."""
+"""Code that sends requests is a coroutine: only synchronous entry points run one in a thread."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 
 from tests.unit import foreign_names
 
-#: What carries coroutines and streams out in a thread.
+#: The functions that run coroutines and streams in a thread.
 DRIVERS = {"run", "iterate_stream", "iterate_pages"}
-#: Where the mapping and the table do so: methods of Django's, of ours that are public, and what these are made of.
+#: Their callers in the mapping and the table: Django's methods, our public ones, and their helpers.
 FACES = {
     "orm/items/decode": {"reload"},
     "orm/items/refresh": {"complete", "read_rest"},
@@ -38,7 +38,7 @@ FACES = {
     "orm/rollout/tolerance": {"accepted_ages"},
     "table/table": {"call", "send", "send_patiently"},
 }
-#: Faces that a coroutine must not call: it would send in the event loop's thread. Each has a coroutine beside it.
+#: Synchronous functions that would send requests in the event loop's thread. Each has a coroutine.
 SYNCHRONOUS = {"reload", "complete", "read_rest", "send_patiently", "binding_now", "_fetch_with"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -46,9 +46,9 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 @cache
 def modules() -> list[tuple[str, list[tuple[Function | None, str, bool]]]]:
-    """The calls of the package's modules, but for the driver itself.
+    """Return the calls in the package's modules, except for the driver itself.
 
-    Of modules that name neither the driver nor a face that only sends in a thread, none: nobody asks for theirs.
+    Modules that name neither the driver nor a sending function have none.
     """
     named = re.compile(rf"\b(flow|{'|'.join(SYNCHRONOUS)})\b")
     texts = foreign_names.sources().items()
@@ -60,7 +60,7 @@ def modules() -> list[tuple[str, list[tuple[Function | None, str, bool]]]]:
 
 
 def calls(tree: ast.Module) -> Iterator[tuple[Function | None, str, bool]]:
-    """Each call of a name: the function that it stands in, the name, and whether that is the driver's."""
+    """Yield each call of a name: its function, the name, and whether it is the driver's."""
     drivers = {
         alias.asname or alias.name
         for node in ast.walk(tree)
@@ -75,7 +75,7 @@ def calls(tree: ast.Module) -> Iterator[tuple[Function | None, str, bool]]:
         node, function = left.pop()
         if isinstance(node, Function):
             function = node
-        # What is awaited is a coroutine of the same name.
+        # An awaited call is a coroutine with the same name.
         awaited.update([node.value] if isinstance(node, ast.Await) else [])
         if isinstance(node, ast.Call) and node not in awaited:
             called = node.func
@@ -109,14 +109,14 @@ def test_the_driver_stands_in_no_coroutine() -> None:
 
 
 def test_the_mapping_and_the_table_are_driven_at_their_faces_only() -> None:
-    """A new place has to be one of these, and one that is gone is taken out."""
+    """A new caller must be one of these, and a removed one is deleted here."""
     found = {module: names for module, names in driven().items() if module.startswith(("orm/", "table/"))}
     assert found == FACES
 
 
 @pytest.mark.parametrize("name", sorted(SYNCHRONOUS))
 def test_no_coroutine_calls_what_sends_in_a_thread(name: str) -> None:
-    """It awaits what that is made of."""
+    """It awaits the coroutine instead."""
     assert {
         f"{module}: {function.name}"
         for module, called_there in modules()

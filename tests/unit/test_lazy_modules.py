@@ -1,4 +1,4 @@
-"""Modules that are imported when something of them is first used."""
+"""Modules that are imported at their first use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_a_module_is_imported_by_the_first_attribute(monkeypatch: pytest.MonkeyP
 
 
 def test_attributes_are_those_of_the_module_at_that_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test puts into a module is found by it."""
+    """The attribute includes a test's replacement."""
     monkeypatch.setattr("colorsys.ONE_THIRD", "ours")
     assert LazyModule("colorsys").ONE_THIRD == "ours"
 

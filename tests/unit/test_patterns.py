@@ -1,4 +1,4 @@
-"""The access patterns that a key is listed with are what the planner does."""
+"""The listed access patterns of a key are the planner's."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MODELS = [model for model in registry.all_models() if model._options.alias == "d
 
 @pytest.mark.parametrize("group", in_tens(MODELS), ids=lambda group: group[0]._meta.label)
 def test_a_key_answers_what_it_is_listed_with(group: Sequence[Any]) -> None:
-    """By one request for a page, in the order that is listed, with nothing left to be done in memory."""
+    """One request returns a page in the listed order, without work in memory."""
     for listed in group:
         model = registry.model_of_type("default", registry.layout_of(listed).item_type)
         for pattern in patterns_of(listed):
@@ -48,7 +48,7 @@ def test_a_key_answers_what_it_is_listed_with(group: Sequence[Any]) -> None:
 
 
 def assert_answered(model: Any, key: str, answer: Answer) -> None:
-    """The planner answers by the key as it is listed."""
+    """Assert that the planner uses the key as listed."""
     said = f"{model._meta.label} by {key}: {answer}"
     layout, attributes = registry.layout_of(model), registry.attributes_of(model)
     where: list[Condition] = []
@@ -83,7 +83,7 @@ def assert_answered(model: Any, key: str, answer: Answer) -> None:
 
 
 def test_a_key_with_a_condition_is_listed_with_it() -> None:
-    """It answers what asks for the condition."""
+    """The key supports queries that include its condition."""
     found = {pattern.name: [str(answer) for answer in pattern.answers] for pattern in patterns_of(Dispatch)}
     assert found["waiting"][0] == "objects.filter(status='open').order_by(\"rank\")"
     assert found["urgent"][0] == "objects.filter(owner=…, rank__gte=5, status='open').order_by(\"rank\")"

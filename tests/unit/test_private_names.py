@@ -1,4 +1,4 @@
-"""The private names of Django and PynamoDB that the code uses: listed on a page, and there in what is installed."""
+"""Private names of Django and PynamoDB in the code are listed on a page, and exist in the installed versions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.unit.private_names import ALL
 PAGE = ROOT / "docs/private-names.md"
 HEADING = "Names"
 
-#: Where an attribute is set when an object is made, the object that is looked at.
+#: For attributes that objects get at run time: an example object.
 MADE: dict[Any, Any] = {
     QuerySet: DjangoQuerySet(ContentType),
     Query: DjangoQuerySet(ContentType).query,
@@ -39,7 +39,7 @@ MADE: dict[Any, Any] = {
     Options: ContentType._meta,
     CharField: CharField(),
 }
-#: PynamoDB's argument of ``save()`` and ``delete()``, which give it no meaning: ``VersionAttribute`` is always asked.
+#: PynamoDB's argument of ``save()`` and ``delete()``, which they ignore: ``VersionAttribute`` is always checked.
 NOT_TAKEN = {"add_version_condition"}
 
 
@@ -50,7 +50,7 @@ def rows() -> Iterator[tuple[list[str], list[str], str]]:
 
 
 def found(path: str) -> Any:
-    """What a dotted path leads to."""
+    """Return the object of a dotted path."""
     parts = path.split(".")
     for length in range(len(parts), 0, -1):
         try:
@@ -69,7 +69,7 @@ def made(cls: Any) -> Any:
 
 
 def missing(name: str) -> str:
-    """What of a name is not there, or does not take the arguments that the code gives it; nothing if all is well."""
+    """Return the missing part of a name, or its wrong arguments; empty if it is right."""
     release, target = re.fullmatch(r"(?:([<>=]+\d+) )?(.*)", ALL[name]).groups()  # type: ignore[union-attr]  # matches
     if release is not None and (release[0] == "<") != (django.VERSION[0] < int(release.strip("<>="))):
         return ""  # another release has it
@@ -118,14 +118,14 @@ def text(place: str) -> str:
 
 
 def files(place: str) -> list[Path]:
-    """The files of a place: one, or those of a folder."""
+    """Return the files of a place: one file, or those of a folder."""
     path = ROOT / "dynamo_single" / place
     return [path.with_suffix(".py")] if path.with_suffix(".py").is_file() else [*path.rglob("*.py")]
 
 
 @pytest.mark.parametrize("search", [foreign_names.found, foreign_names.undocumented_imports])
 def test_no_name_is_missing_on_the_page(search: Any) -> None:
-    """What ``foreign_names`` finds in the code is listed, with the place that uses it."""
+    """The page lists each name that ``foreign_names`` finds, with its place."""
     listed: dict[str, list[str]] = {}
     for names, places, _ in rows():
         for name in names:
@@ -140,7 +140,7 @@ def test_no_name_is_missing_on_the_page(search: Any) -> None:
 
 
 def overridden() -> Iterator[tuple[str, Any, Any]]:
-    """Each method of ours that Django or PynamoDB calls in the place of theirs: its name, the method, and theirs."""
+    """Yield each of our methods that Django or PynamoDB calls instead of theirs: its name and both methods."""
     seen = set()
     for cls in foreign_names.classes():
         for place, ours in enumerate(cls.__mro__):
@@ -163,7 +163,7 @@ def not_taken(ours: Any, theirs: Any) -> set[str]:
 
 
 def test_an_overridden_method_takes_what_theirs_takes() -> None:
-    """A parameter that a release adds to a method is taken by ours too."""
+    """Our method accepts a parameter that a release adds to theirs."""
     methods = list(overridden())
     assert len(methods) > 300
     assert {name: refused for name, ours, theirs in methods if (refused := not_taken(ours, theirs))} == {}

@@ -1,4 +1,4 @@
-"""The linter of prose: what it finds, what it leaves, and that the repository is within its budget."""
+"""The linter of prose: its findings, its exceptions, and the repository's budget."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ EXAMPLES = {
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_pattern_is_found_in_a_sentence(name: str) -> None:
-    """A paragraph, as everything else but titles and summaries is read."""
+    """A paragraph is like everything except titles and summaries."""
     (sentence,) = reading.page(EXAMPLES[name][0])
     assert name in [pattern.name for pattern, _ in hits(sentence.kind, sentence.text)]
 
@@ -132,7 +132,7 @@ class Kept:
 
 
 def test_page_is_read_without_its_code() -> None:
-    """Code blocks and comments are left out, inline code becomes a placeholder, a link its text."""
+    """Code blocks and comments are skipped, inline code becomes a placeholder, and a link its text."""
     source = (
         "# Keys\n\nUse `IndexKey` and [`get()`](x.md).\nAlways.\n\n"
         "```python\nwhat = 1\n```\n\n- An *item*.\n| a | cell |\n"
@@ -159,12 +159,12 @@ def counts_of(page: str) -> dict[str, dict[str, budget.Count]]:
 
 
 def test_folder_within_its_goal_needs_no_budget() -> None:
-    """One pattern is allowed even in a short page."""
+    """Even a short page may have one pattern."""
     assert budget.over(counts_of("What stays counts. "), {}) == []
 
 
 def test_folder_past_its_goal_is_reported() -> None:
-    """With the number, and the number that is allowed."""
+    """The report contains the number and the allowed number."""
     assert budget.over(counts_of("What stays counts. " * 3), {}) == ["docs, pages: 3 patterns, at most 1 allowed"]
 
 
@@ -174,27 +174,27 @@ def test_folder_within_its_budget_is_not_reported() -> None:
 
 
 def test_budget_falls_with_the_counts() -> None:
-    """To the lower number, until the goal is reached."""
+    """The budget gets the lower number, until it reaches the goal."""
     before = {"docs": {"pages": budget.Allowed(5)}}
     assert budget.lowered(counts_of("What stays counts. " * 3), before) == {"docs": {"pages": {"patterns": 3}}}
     assert budget.lowered(counts_of("Values are stored."), before) == {}
 
 
 def test_budget_does_not_rise() -> None:
-    """Neither for a folder in it nor for one that is new."""
+    """This applies to known and new folders."""
     counts = counts_of("What stays counts. " * 3)
     assert budget.lowered(counts, {"docs": {"pages": budget.Allowed(2)}}) == {"docs": {"pages": {"patterns": 2}}}
     assert budget.lowered(counts, {}) == {}
 
 
 def test_budget_names_existing_folders_only() -> None:
-    """An entry of a folder that is gone would allow what nobody sees."""
+    """An entry of a removed folder would be a hidden allowance."""
     assert [name for name in json.loads(budget.FILE.read_text()) if not (prose.ROOT / name).exists()] == []
 
 
 @by_make_check
 def test_repository_is_within_its_budget() -> None:
-    """The same as `make lint`, for those who run the tests alone."""
+    """This is a part of `make lint`, for runs of only the tests."""
     paths = prose.tracked()
     assert prose.words([path for path in paths if path.suffix != ".html"]) == []
     assert budget.over(budget.count(prose.budgeted(paths)), budget.stored()) == []

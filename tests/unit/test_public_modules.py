@@ -1,4 +1,4 @@
-"""Which modules a project may import: the architecture page, the import contract and the list of names agree."""
+"""The modules that a project may import: the architecture page, the import contract and the list of names agree."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def folders() -> set[str]:
 
 @cache
 def private() -> set[str]:
-    """What the import contract keeps from ``accounts`` and the project."""
+    """Return the modules that the import contract hides from ``accounts`` and the project."""
     settings: Any = tomllib.loads((ROOT / "pyproject.toml").read_text())
     contracts = settings["tool"]["importlinter"]["contracts"]
     (found,) = (each for each in contracts if each["name"] == "accounts and the project use public names only")

@@ -1,4 +1,4 @@
-"""What a project may write into its code and its settings keeps working, wherever the code behind it moves."""
+"""A project's imports and settings keep working when the code behind them moves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.template.loader import get_template
 from django.utils.module_loading import import_string
 
 ROOT = Path(__file__).resolve().parents[2]
-#: A line for each public module, with what it has.
+#: A line for each public module, with its names.
 LINES = [line.split(": ") for line in (Path(__file__).parent / "public_names.txt").read_text().splitlines()]
 NAMES = dict(LINES)
 
@@ -130,7 +130,7 @@ def test_a_public_module_has_one_line() -> None:
 
 @pytest.mark.parametrize("module", NAMES)
 def test_a_public_module_has_its_names(module: str) -> None:
-    """Each name can be imported from the module that it was always imported from."""
+    """Each name stays importable from its module."""
     if module.startswith("dynamo_single.contrib.tasks") and find_spec("django.tasks") is None:
         pytest.skip("Django has tasks since 6.0.")
     if module.startswith("dynamo_single.contrib.ninja"):
@@ -141,7 +141,7 @@ def test_a_public_module_has_its_names(module: str) -> None:
 
 @pytest.mark.parametrize("path", SETTINGS)
 def test_a_string_of_the_settings_leads_to_something(path: str) -> None:
-    """What settings name by a string is there."""
+    """The target of each string in settings exists."""
     assert import_string(path)
 
 
@@ -158,7 +158,7 @@ def test_a_template_can_be_loaded(name: str) -> None:
 
 
 def test_the_ids_of_the_checks_stay() -> None:
-    """``SILENCED_SYSTEM_CHECKS`` may name each of them; a new one is added here."""
+    """``SILENCED_SYSTEM_CHECKS`` may contain each of them; add new ones here."""
     given = set()
     for path in (ROOT / "dynamo_single").rglob("*.py"):
         for prefix, number in re.findall(r'"(dynamo_single\.|accounts\.)?([EW]\d{3})"', path.read_text()):

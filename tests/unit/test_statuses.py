@@ -17,7 +17,7 @@ from dynamo_single.unavailable import status_of
         ("InvalidCursor", 404),
         ("SourceChanged", 409),
         ("Throttled", 503),
-        # It is also ``NotSupported``, but the query works once the key is filled.
+        # It is also ``NotSupported``, but the query works after the backfill.
         ("KeyNotFilled", 503),
         # It is also ``InvalidValue``, but the request is not wrong.
         ("UnreadableItem", None),

@@ -13,7 +13,7 @@ each_sheet = pytest.mark.parametrize("path", SHEETS, ids=lambda path: f"{path.pa
 
 @each_sheet
 def test_style_sheet_names_no_side(path: Path) -> None:
-    """``inline-start`` and ``inline-end`` are mirrored in Arabic; ``left`` and ``right`` are not."""
+    """``inline-start`` and ``inline-end`` are mirrored in Arabic, unlike ``left`` and ``right``."""
     assert (
         re.findall(r"[\w-]*\b(?:left|right)\b(?!-)[^;}]*", re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)) == []
     )
@@ -21,7 +21,7 @@ def test_style_sheet_names_no_side(path: Path) -> None:
 
 @each_sheet
 def test_variables_of_django_have_another_value(path: Path) -> None:
-    """A theme may not define them; the sheet's own are defined in it."""
+    """A theme may not define them, and the sheet defines its own."""
     text = path.read_text()
     own = set(re.findall(r"(--[\w-]+):", text))
     assert set(re.findall(r"var\((--[\w-]+)\)", text)) - own == set()

@@ -1,4 +1,4 @@
-"""What the suite leaves out of each test to be fast is there for a test that asks for it."""
+"""Fixtures that the suite skips for speed are available to tests that need them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.conftest import FOR_SOME
 
 
 def test_a_test_has_no_fixture_for_a_mark_that_it_does_not_have(request: pytest.FixtureRequest) -> None:
-    """Of those that pytest-django has."""
+    """This applies to the marks of pytest-django."""
     assert [name for name in FOR_SOME if not hasattr(plugin, name)] == []
     assert FOR_SOME.keys() & {*request.fixturenames} == set()
 
@@ -24,7 +24,7 @@ def test_a_mark_brings_its_fixture_along(request: pytest.FixtureRequest) -> None
 
 @pytest.fixture
 def changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fixture that asks for one of them itself."""
+    """Use one of these fixtures."""
     monkeypatch.setenv("CHANGED_FOR_A_TEST", "1")
 
 
@@ -35,5 +35,5 @@ def test_a_fixture_gets_what_it_asks_for() -> None:
 
 
 def test_it_ends_with_the_test() -> None:
-    """What a fixture has changed is as it was."""
+    """The changes of a fixture are undone."""
     assert "CHANGED_FOR_A_TEST" not in os.environ

@@ -32,7 +32,7 @@ _FIELD = re.compile(r'^(msg\w+(?:\[\d\])?) ((?:"(?:[^"\\]|\\.)*"\s*)+)', re.MULT
 
 each_language = pytest.mark.parametrize("language", LANGUAGES)
 
-#: An entry of a catalog: its source, that of its plural, and its forms.
+#: An entry of a catalog: its source, its plural source, and its forms.
 Entry = tuple[str, str, list[str]]
 
 
@@ -60,18 +60,18 @@ def compiled(language: str) -> Any:
 
 
 def placeholders(text: str) -> set[str]:
-    """Return the placeholders and tags of a text."""
+    """Return the placeholders and tags of a string."""
     return set(_PLACEHOLDER.findall(text))
 
 
 def test_catalogs_exist() -> None:
-    """Nine languages, besides the English of the sources."""
+    """There are nine languages in addition to English."""
     assert tuple(sorted(path.name for path in LOCALE.iterdir() if path.is_dir())) == LANGUAGES
 
 
 @each_language
 def test_catalog_has_every_text(language: str) -> None:
-    """The catalogs have the same texts, and no entry is empty."""
+    """The catalogs have the same strings, without empty entries."""
     found = entries(language)
     assert [source for source, _, forms in found if "" in forms] == [], "Translate these, and run make messages."
     assert {source for source, *_ in found} == {source for source, *_ in entries("de")}
@@ -104,7 +104,7 @@ def test_each_plural_has_every_form(language: str) -> None:
 
 @each_language
 def test_translations_keep_placeholders(language: str) -> None:
-    """Those of one or of many; a form that is for a single number may leave the number out."""
+    """The placeholders are those of the singular or the plural; a form for one number may omit it."""
     plural = compiled(language).plural
     uses = Counter(plural(number) for number in range(1000))
     differing = {}

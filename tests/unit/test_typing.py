@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 @by_make_check
 def test_mypy_knows_the_types_of_the_public_api() -> None:
-    """mypy, strict as for the app and without a plugin, finds every type that is asserted and every mistake."""
-    # A process of its own: mypy lets the garbage collector look again at what tests/conftest.py has put aside.
+    """mypy, strict and without a plugin, infers every asserted type and finds every mistake."""
+    # A separate process is needed, because mypy makes the garbage collector inspect frozen objects again.
     done = children.run(["-m", "mypy", "--config-file", "pyproject.toml", "tests/typing/api.py"], env=os.environ)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
@@ -33,7 +33,7 @@ def test_pyright_knows_the_types_of_the_public_api() -> None:
 
 
 def test_declared_members_are_those_of_models() -> None:
-    """Each member that ``DynamoModel`` declares for lower folders is one that models have."""
+    """Each declared member of ``DynamoModel`` exists in models."""
     tree = ast.parse((ROOT / "dynamo_single/orm/schema/types.py").read_text())
     (declared,) = (each for each in ast.walk(tree) if isinstance(each, ast.ClassDef) and each.name == "DynamoModel")
     names = {

@@ -27,7 +27,7 @@ def settings() -> dict[str, Any]:
 
 
 def broken(contract: dict[str, Any]) -> str:
-    """Return import-linter's report of one contract with the project's options; empty text if it is kept."""
+    """Return import-linter's report for one contract; an empty string if it is kept."""
     options = {name: each for name, each in settings().items() if name != "contracts"}
     lines = ["[tool.importlinter]", *_lines(options), "[[tool.importlinter.contracts]]", *_lines(contract)]
     with tempfile.TemporaryDirectory() as directory:
@@ -39,11 +39,11 @@ def broken(contract: dict[str, Any]) -> str:
 
 
 def _lines(options: dict[str, Any]) -> list[str]:
-    # TOML writes texts, numbers, booleans and lists of them as JSON does.
+    # TOML writes strings, numbers, booleans and lists of them like JSON.
     return [f"{name} = {json.dumps(each)}" for name, each in options.items()]
 
 
-#: A module with an import for typing alone, and what it imports.
+#: A module with an import for typing, and the imported one.
 IMPORTER, IMPORTED = "dynamo_single.orm.where.dates", "dynamo_single.orm.schema.fields.base"
 
 
@@ -63,7 +63,7 @@ def test_the_import_is_for_typing_alone() -> None:
 
 
 def test_contract_counts_an_import_for_typing() -> None:
-    """A contract that forbids it is broken."""
+    """A contract that forbids the import is broken."""
     forbidden = {"source_modules": [IMPORTER], "forbidden_modules": [IMPORTED], "allow_indirect_imports": True}
     report = broken({"name": "No import", "type": "forbidden", **forbidden})
     assert "BROKEN" in report
@@ -72,7 +72,7 @@ def test_contract_counts_an_import_for_typing() -> None:
 
 @pytest.mark.parametrize("name", ["The mapping: every floor imports downwards only", "No import cycles"])
 def test_contract_holds_with_imports_for_typing(name: str) -> None:
-    """Nothing is ignored for the sake of types."""
+    """No import is ignored because of types."""
     assert settings()["exclude_type_checking_imports"] is False
     assert "ignore_imports" not in contract(name)
     assert broken(contract(name)) == ""

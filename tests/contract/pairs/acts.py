@@ -1,4 +1,4 @@
-"""What texts of histories call beside the ways to write and to read."""
+"""Functions for histories in addition to the ways to write and to read."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ def restore(model: Any, pk: str) -> None:
 
 
 def hard_delete(model: Any, pk: str) -> None:
-    """Delete an object for good, live or not."""
+    """Permanently delete an object, live or not."""
     model.all_objects.consistent().get(pk=pk).hard_delete()
 
 
 def send_to_trash(model: Any, pk: str) -> None:
-    """Delete an object softly; one in the trash takes along what is live below it."""
+    """Softly delete an object; an object in the trash includes its live children."""
     model.all_objects.consistent().get(pk=pk).delete()
 
 
 def save_twice(model: Any, pk: str, *, error: type[Exception], **values: Any) -> None:
-    """Save an object that was read before and another one that was read before that: the second one fails."""
+    """Save an object and an older copy of it: the second save fails."""
     first, second = loaded(model, pk), loaded(model, pk)
     for obj in (first, second):
         for name, value in values.items():
@@ -100,7 +100,7 @@ def upload(model: Any, pk: str, text: str) -> None:
 
 
 def every(model: Any) -> Any:
-    """The manager of what is live and in the trash."""
+    """Return the manager of live and deleted objects."""
     return getattr(model, "all_objects", model.objects)
 
 
@@ -120,13 +120,13 @@ def marked(model: Any, owner: str) -> list[str]:
 
 
 def outdated(model: Any, owner: str) -> list[str]:
-    """The things whose copy of an owner's name is another one."""
+    """Return the things with an outdated copy of an owner's name."""
     found = [obj for obj in scanned(every(model)) if obj.owner_id == owner]
     return pks(obj for obj in found if obj.owner_name != obj.owner.name)
 
 
 def scanned(manager: Any) -> Iterable[Any]:
-    """All that is stored, consistently."""
+    """Return all stored items with a consistent read."""
     return manager.allow_scan().consistent().using_index("primary")
 
 

@@ -1,4 +1,4 @@
-"""The capabilities of a model by itself: one class a row. Those of models with each other are in ``relations``."""
+"""A model's own capabilities, one class per row. ``relations`` contains those between models."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.contract.pairs.oracle import (
 )
 from tests.contract.pairs.readers import CODES
 
-#: PynamoDB's writers put one item over another, and know of nothing that goes along.
+#: PynamoDB's writers overwrite items, and do not write dependent items.
 NOT_BY_PYNAMODB = MappingProxyType({"pynamodb": NotSupported})
 
 
@@ -34,7 +34,7 @@ def listed(world: World, **values: Any) -> list[str]:
 
 
 def some(chance: random.Random, things: Any) -> Any:
-    """One of them, or ``None``."""
+    """Return one of the values, or ``None``."""
     return chance.choice(sorted(things)) if things else None
 
 
@@ -176,12 +176,12 @@ class folded(Capability):
 
 
 def fold(text: str) -> str:
-    """What ``letters`` makes of the labels."""
+    """Return the values of ``letters`` for the labels."""
     return text.lower().replace("á", "a")
 
 
 class shards(Capability):
-    """Keys of indexes that are divided."""
+    """Sharded keys of indexes."""
 
     title = "shards of an index"
     # The number that a table with items begins with is one.
@@ -205,7 +205,7 @@ class shards(Capability):
 
 
 class sharded_primary(shards):
-    """A primary key that is divided."""
+    """A sharded primary key."""
 
     title = "shards of the table"
     paused = "another primary key (`MoveKeys`)"
@@ -297,7 +297,7 @@ class extracted(Capability):
 
 
 class derived(Capability):
-    """Items of another model that follow from an object."""
+    """Items of another model that are derived from an object."""
 
     title = "derived"
     afterwards = "rebuild()"

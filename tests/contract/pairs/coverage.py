@@ -1,4 +1,4 @@
-"""The public names of declarations: each is in a row of the table, or here with the reason why it has none."""
+"""Every public name of a declaration is in a row of the table, or is listed here with a reason."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from dynamo_single import models
 from dynamo_single.orm.model.metaclass import OWN_OPTIONS
 
-#: Names without a row. What changes neither what is stored nor when meets nothing.
+#: Names without a row. An option that does not affect stored values or times has no combinations.
 WITHOUT_ROW = {
     "Attribute": "the base of all of them",
     "Upgrade": "nothing calls it any more: `E023` reports it",
@@ -37,7 +37,7 @@ WITHOUT_ROW = {
 
 
 def public_names() -> Iterator[str]:
-    """The classes and constants of ``models``, the options of every attribute, and those of ``Meta``."""
+    """Return the classes and constants of ``models``, all options of attributes, and those of ``Meta``."""
     yield from models.__all__
     for name in inspect.signature(models.Attribute.__init__).parameters:
         if name != "self":

@@ -10,13 +10,13 @@ from django.db.models import ProtectedError
 from dynamo_single.exceptions import StaleObject
 from tests.contract.pairs.oracle import NO_ERRORS, Act, ByIndex, Errors, Kept, World
 
-#: What ``dynamo_verify`` reports of things that a deletion has left.
+#: Reports of ``dynamo_verify`` about things that a deletion has missed.
 LEFT = frozenset({"child of nobody", "refers to nobody", "edge of nobody"})
 PROTECTED: Errors = frozenset({ProtectedError})
 
 
 def departures(world: World, owner: str) -> Iterator[Act]:
-    """What can be done to an owner."""
+    """Return the operations on an owner."""
     if not world.family.parents_soft:
         yield deletion(world, owner, f"Owner.objects.consistent().get(pk={owner!r}).delete()")
         return
@@ -27,7 +27,7 @@ def departures(world: World, owner: str) -> Iterator[Act]:
 
 
 def acting(world: World) -> list[Any]:
-    """The references with an ``on_delete`` that are found by an index, which can be late."""
+    """Return the references with ``on_delete`` that an index finds, possibly late."""
     found = [each for each in world.family.references.values() if each.on_delete not in ("", "DO_NOTHING")]
     by_table = ["owner"] if world.family.nested else []
     return [each for each in found if not each.checked and each.name not in by_table]
@@ -59,7 +59,7 @@ def deletion(world: World, owner: str, text: str) -> Act:
 
 
 def trashing(world: World, owner: str) -> Act:
-    """An owner goes to the trash, with the things that follow it; again, with those that have come since."""
+    """Move an owner to the trash with its things; repeat it for later ones."""
     references = world.family.references.values()
     referring = {each.name: live(world.referring(each.attname, owner)) for each in references}
     followed = [each for each in references if each.on_delete == "CASCADE" and world.family.soft]
@@ -121,5 +121,5 @@ def errors_of_return(world: World, coming: list[str]) -> Errors:
 
 
 def live(things: dict[str, Kept]) -> dict[str, Kept]:
-    """Those that are not in the trash."""
+    """Return the objects outside the trash."""
     return {pk: kept for pk, kept in things.items() if kept.live}

@@ -1,4 +1,4 @@
-"""The models of a history as text, so that a history that fails can be pasted: what is declared, and by whom."""
+"""The models of a history as text, so that you can paste a failed one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-#: What the text of models and of histories begins with.
+#: The first lines of the text of models and of histories.
 IMPORTS = """\
 import datetime
 from decimal import Decimal
@@ -27,7 +27,7 @@ IN_RECORD = frozenset({"models.SoftDeleteModel", "models.TimestampedModel", "mod
 
 
 class Draft(Struct):
-    """One model that is to be declared; values are Python."""
+    """A model to declare; values are Python."""
 
     name: str
     primary: tuple[str, str]
@@ -36,7 +36,7 @@ class Draft(Struct):
     keys: dict[str, str] = field(default_factory=dict)
     options: dict[str, str] = field(default_factory=dict)
     code: list[str] = field(default_factory=list)
-    #: Arguments of the primary key beside its templates.
+    #: Arguments of the primary key in addition to its templates.
     divided: str = ""
     app_label: str = "catalog"
 
@@ -84,27 +84,27 @@ class Reference(Struct):
 
 
 class Family(Struct):
-    """The models of a history: things, what they refer to, and what follows from them."""
+    """The models of a history: things, referenced objects and dependents."""
 
     thing: Draft
     owner: Draft
     references: dict[str, Reference] = field(default_factory=dict)
-    #: What is declared before things, and after them.
+    #: Declarations before things and after them.
     before: list[Draft] = field(default_factory=list)
     after: list[Draft] = field(default_factory=list)
-    #: The attributes of which the identity is made.
+    #: The attributes of the identity.
     identity: tuple[str, ...] = ("thing_id",)
-    #: What the identifier is called.
+    #: The name of the identifier.
     id_name: str = "thing_id"
-    #: Things lie in their owner's partition.
+    #: Things are in their owner's partition.
     nested: bool = False
-    #: What things refer to has a trash.
+    #: Referenced objects have a trash.
     parents_soft: bool = False
     #: Owners that are there from the beginning, and stay.
     owners: list[str] = field(default_factory=list)
-    #: Texts of a history before its first write.
+    #: Lines of a history before its first write.
     begin: list[str] = field(default_factory=list)
-    #: The attributes that are compared.
+    #: The compared attributes.
     shown: list[str] = field(default_factory=lambda: ["note"])
     taken: set[str] = field(default_factory=set)
 
@@ -129,7 +129,7 @@ class Family(Struct):
         return found
 
     def reference(self, *, on_delete: str = "", checked: bool = False) -> Reference:
-        """The reference that capabilities have in common; another one where it has another ``on_delete`` already."""
+        """Return the shared reference of capabilities; another one if it has a different ``on_delete``."""
         for name in ("owner", "patron"):
             if name not in self.references:
                 self.references[name] = Reference(name)
@@ -150,12 +150,12 @@ class Family(Struct):
 
     @property
     def soft(self) -> bool:
-        """Whether things have a trash."""
+        """Return whether things have a trash."""
         return any(base in ("models.SoftDeleteModel", "models.Record") for base in self.thing.bases)
 
     @property
     def ids(self) -> list[str]:
-        """What the identifier of a thing may be."""
+        """Return the possible identifiers of a thing."""
         return [f"thing-{name}" if self.id_name == "id" else name for name in IDS]
 
     @property

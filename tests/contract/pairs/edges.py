@@ -1,4 +1,4 @@
-"""The capabilities of things that are related to what is no owner: one class a row."""
+"""Capabilities of things that are related to other objects than owners, one class per row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.contract.pairs.oracle import NO_ERRORS, Act, Capability, Errors, Expe
 
 
 def to_and_fro(world: World, model: str, name: str, pks: Iterable[str]) -> Iterator[Act]:
-    """One of the objects that things are related to goes to the trash, or comes back, if it has one."""
+    """Delete or restore one of the related objects, if it has a trash."""
     for pk in pks if world.family.parents_soft else ():
         way, change = (
             ("restore", world.in_trash.discard) if world.hides(name, pk) else ("send_to_trash", world.in_trash.add)
@@ -57,7 +57,7 @@ class one_to_one(Capability):
 
 
 class followed(Capability):
-    """Parts of a thing, in its own partition, which are deleted permanently when it is."""
+    """Parts in a thing's partition, which are permanently deleted with it."""
 
     title = "followed by other objects"
     covers = ("CASCADE", "ReferenceAttribute")
@@ -73,7 +73,7 @@ class followed(Capability):
         family.after.append(part)
 
     def found(self, world: World) -> set[tuple[str, str]]:
-        """The parts of what is there."""
+        """Return the parts of existing things."""
         found: set[tuple[str, str]] = world.more.setdefault("parts", set())
         found -= {each for each in found if each[0] not in world.things}
         return found
@@ -111,13 +111,13 @@ class many_to_many(Capability):
         family.begin += [f"Tag.objects.create(tag_id={tag_id!r})" for tag_id in self.tags]
 
     def edges(self, world: World) -> set[tuple[str, str]]:
-        """The edges of what is there."""
+        """Return the edges of existing things."""
         found: set[tuple[str, str]] = world.more.setdefault("edges", set())
         found -= {edge for edge in found if edge[0] not in world.things}
         return found
 
     def acts(self, chance: random.Random, world: World) -> Iterator[Act]:
-        self.edges(world)  # of what is gone there are none, whatever comes in its place
+        self.edges(world)  # deleted objects have none, also if they are recreated
         pk, tag = some(chance, world.live), chance.choice(self.tags)
         if pk is not None:
             every = {(pk, each) for each in self.tags}

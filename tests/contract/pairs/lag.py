@@ -1,9 +1,9 @@
 """A fake of DynamoDB's eventual consistency at the seam: reads that may be behind show a copy that follows later.
 
-The copy is a second table on the same engine, so that its answers are an engine's. A write reaches it up to ``most``
-seconds later by the app's clock, each item after a time of its own and in the order of its writes. Queries and Scans
-of an index read the copy; with ``of_table`` so do reads of the table that do not ask for consistency. A write costs one
-request more, and a read those that bring the copy up to the present.
+The copy is a second table on the same engine, so its responses are real. A write reaches it up to ``most`` seconds
+later by the app's clock, with a separate delay per item, in the order of its writes. Queries and Scans of an index read
+the copy, and with ``of_table`` also inconsistent reads of the table. A write costs one more request, and a read also
+sends the due writes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Item = dict[str, Any]
 
 
 class Lag:
-    """The copy of one table, and what has not reached it yet."""
+    """The copy of one table, and its pending writes."""
 
     def __init__(self, seed: int, *, most: float = MOST, of_table: bool = False) -> None:
         self.table = get_table()
@@ -47,13 +47,13 @@ class Lag:
         self.most, self.of_table = most, of_table
         self.random = random.Random(seed)
         self.lock = threading.Lock()
-        #: What is to reach the copy: when, which item, and what is stored of it then.
+        #: The pending writes: the time, the item, and its stored value.
         self.coming: list[tuple[float, Key, Item | None]] = []
         self.latest: dict[Key, float] = {}
         contents.restore(self.copy, contents.read(self.table))
 
     def __call__(self, operation: str, params: Parameters) -> Response | None:
-        """What an interceptor answers."""
+        """Respond as an interceptor."""
         if operation in WRITES:
             return self.write(operation, params)
         if operation in {"Query", "Scan"} and "IndexName" in params:
@@ -147,14 +147,14 @@ def unheard(table: Table, operation: str, params: Mapping[str, Any]) -> Any:
 
 
 def is_consistent(operation: str, params: Parameters) -> bool:
-    """Whether a request shows all that was written before it."""
+    """Return whether a request shows all earlier writes."""
     if operation == "BatchGetItem":
         return all(each.get("ConsistentRead") for each in params["RequestItems"].values())
     return operation not in {"GetItem", "Query", "Scan"} or bool(params.get("ConsistentRead"))
 
 
 def renamed(params: Parameters, name: str, other: str) -> dict[str, Any]:
-    """The same request of another table."""
+    """Return the request for another table."""
     if "RequestItems" in params:
         return {**params, "RequestItems": {other: params["RequestItems"][name]}}
     return {**params, "TableName": other}

@@ -1,4 +1,4 @@
-"""What the table is to hold, as plain Python, and what a history may do to both."""
+"""The expected contents of the table as plain Python, and the operations of a history on both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTES = ("one", "two", "two", "three")
 
 
 class Kept(Struct):
-    """An object as it is to be stored; when it was written, and when it is gone, in seconds since 1970."""
+    """An object's expected state; the times of its write and its expiry, in seconds since 1970."""
 
     values: Row
     live: bool = True
@@ -31,7 +31,7 @@ class Kept(Struct):
 
 
 class World:
-    """What there is."""
+    """The expected contents."""
 
     def __init__(self, family: Family, capabilities: Sequence[Capability]) -> None:
         self.family = family
@@ -39,13 +39,13 @@ class World:
         self.now = 0.0
         self.things: dict[str, Kept] = {}
         self.owners: dict[str, Row] = {}
-        #: What things refer to and is in the trash: the attribute, and its value.
+        #: References to deleted objects: the attribute and its value.
         self.in_trash: set[tuple[str, str]] = set()
-        #: What capabilities keep besides.
+        #: Further state of capabilities.
         self.more: dict[str, Any] = {}
 
     def pass_to(self, now: float) -> None:
-        """Time passes: what has expired is gone."""
+        """Let time pass: expired objects are removed."""
         self.now = now
         gone = [pk for pk, kept in self.things.items() if kept.expires is not None and kept.expires <= now]
         for pk in gone:
@@ -70,18 +70,18 @@ class World:
         return {pk: kept for pk, kept in self.things.items() if kept.values.get(attname) == owner}
 
     def refusals(self, pk: str, after: Row | None, way: str) -> Errors:
-        """The errors for which a thing cannot be stored so, or not be deleted, by a way to write."""
+        """Return the errors with which a way to write may reject or not delete a thing."""
         return frozenset().union(*(each.refusals(self, pk, after, way) for each in self.capabilities))
 
     def new_values(self, chance: random.Random) -> Row:
-        """Values of every attribute, for a thing that is created or changed."""
+        """Return values of every attribute for a new or changed thing."""
         found: Row = {"note": chance.choice(NOTES), self.family.id_name: chance.choice(self.family.ids)}
         for capability in self.capabilities:
             found |= capability.values(chance, self)
         return found
 
     def write(self, pk: str, after: Row) -> None:
-        """A thing is created, changed or restored."""
+        """Create, change or restore a thing."""
         kept = self.things[pk] = Kept(after, written=self.now)
         for capability in self.capabilities:
             capability.stored(self, kept)
@@ -104,7 +104,7 @@ class World:
         kept.live, kept.written, kept.mark = True, self.now, ""
 
     def listed(self) -> dict[str, Row]:
-        """The live things as they are read."""
+        """Return the live things as they are read."""
         return {pk: self._row(pk) for pk in self.live}
 
     def _row(self, pk: str) -> Row:
@@ -115,10 +115,10 @@ class World:
 
 
 class ByIndex(Struct, frozen=True):
-    """What an act may miss since it finds things by an index that is late, as the documentation says.
+    """Documented omissions of an operation that finds things with a late index.
 
-    ``missed`` is an expression for the identities of things that it has left. ``dynamo_verify`` has to report them by
-    one of ``kinds``, and ``repair`` is the way out. ``errors`` are allowed as well.
+    ``missed`` is an expression for the identities of missed things. ``dynamo_verify`` must report them with one of
+    ``kinds``, and ``repair`` is the fix. ``errors`` are also allowed.
     """
 
     missed: str = "[]"
@@ -128,7 +128,7 @@ class ByIndex(Struct, frozen=True):
 
 
 class Act(Struct, frozen=True):
-    """One thing that is done: Python, what it does to the world, and the errors one of which it has to end in.
+    """An operation: Python, its effect on the world, and its errors, one of which must occur.
 
     ``by_index``: it finds things by an index; what it may miss if that is late. ``settled``: no index may be late.
     """
@@ -149,7 +149,7 @@ class Expected(Struct, frozen=True):
 
 
 class Capability:
-    """One row of the table: how it joins a model, what holds of it, and what can be done with it.
+    """A row of the table: its declaration, expectations and operations.
 
     ``covers`` names the public attributes, options and classes that it is about. Every method adds nothing by itself.
     """
@@ -158,23 +158,23 @@ class Capability:
     covers: tuple[str, ...] = ()
     #: The ways to write that refuse a model with it, and their error.
     refuses: Mapping[str, type[Exception]] = MappingProxyType({})
-    #: What ``dynamo_verify`` finds of it that is no fault, and why it is there.
+    #: Expected findings of ``dynamo_verify``, with the reason.
     reports: frozenset[str] = frozenset()
     limit = ""
-    #: Of those that do not refuse it, the ways to write that refuse to delete an object with it, and their error.
+    #: Ways to write that support the capability but cannot delete an object, and their error.
     keeps: Mapping[str, type[Exception]] = MappingProxyType({})
     #: Why no migration adds it; empty if one does.
     unadded = ""
-    #: Why every write of the model is refused until a migration that adds it is finished; empty if none is.
+    #: The reason why all writes of the model are blocked until its migration is finished; empty if they are not.
     paused = ""
-    #: Values of things that were stored before a migration has added it.
+    #: Values of things from before the migration.
     earlier: Mapping[str, Any] = MappingProxyType({})
-    #: What is left to do when the migration is finished.
+    #: Remaining steps after the end of the migration.
     afterwards = ""
 
     @property
     def name(self) -> str:
-        """What the table calls it."""
+        """Return its name in the table."""
         return type(self).__name__
 
     def add(self, family: Family) -> None:
@@ -184,34 +184,34 @@ class Capability:
         """Add what the models have before a migration adds it."""
 
     def values(self, chance: random.Random, world: World) -> Row:
-        """Values of its attributes for an object that is created or changed."""
+        """Return attribute values for a new or changed object."""
         return {}
 
     def refusals(self, world: World, pk: str, after: Row | None, way: str) -> Errors:
-        """The errors for which an object cannot be stored with these values; ``None`` deletes it."""
+        """Return the errors of an object with these values; ``None`` deletes it."""
         return NO_ERRORS
 
     def stored(self, world: World, kept: Kept) -> None:
-        """What follows for an object that was just written."""
+        """Update dependents of a written object."""
 
     def trashed(self, world: World, kept: Kept) -> None:
-        """What follows for an object that went to the trash."""
+        """Update dependents of an object in the trash."""
 
     def shown(self, world: World, pk: str) -> Row:
-        """What is computed of an object, by the names that it adds to ``family.shown``."""
+        """Return an object's computed values by the names in ``family.shown``."""
         return {}
 
     def acts(self, chance: random.Random, world: World) -> Iterator[Act]:
-        """What else can be done."""
+        """Return further operations."""
         return iter(())
 
     def expected(self, world: World) -> Iterator[Expected]:
-        """What else has to hold."""
+        """Check further expectations."""
         return iter(())
 
 
 class Snapshots(Struct):
-    """What lists were some time ago: a read that may be late shows each object as it was at one of these times."""
+    """Former contents of lists: a late read returns each object as of one of these times."""
 
     most: float
     kept: list[tuple[float, dict[str, Row], dict[str, float | None]]] = field(default_factory=list)
@@ -221,10 +221,10 @@ class Snapshots(Struct):
         self.kept.append((world.now, world.listed(), {pk: kept.expires for pk, kept in world.things.items()}))
 
     def may_show(self, now: float, found: dict[str, Row]) -> str:
-        """What is wrong with a list; empty if nothing is."""
+        """Return the errors in a list; empty if it is right."""
         first = max((number for number, (time, *_) in enumerate(self.kept) if time <= now - self.most), default=0)
         window = [
-            # Whether an object has expired is asked now, of what it said then.
+            # Expiry depends on the current time and on the former value.
             {pk: row for pk, row in listed.items() if (expires[pk] or math.inf) > now}
             for _, listed, expires in self.kept[first:]
         ]

@@ -38,7 +38,7 @@ APART = """\
 The rows of this table say nothing about what a user may see. Other tests cover that:
 """
 
-#: What no row crosses, or only a part of, and the tests that do.
+#: Combinations without a row or with a partial one, and their tests.
 ELSEWHERE = (
     (
         "secrets: values on pages, in errors, logs, queries and exports; the row above covers writes and reads only",
@@ -71,7 +71,7 @@ keeps its rules, or raises `KeyNotFilled` or `FormNotApplied`. A test adds each 
 [Change a model](../how-to/change-a-model.md).
 """
 
-#: What a test does after a migration, as a user does it.
+#: The user's steps after a migration.
 COMMANDS = {"rebuild()": "`dynamo_rebuild`", "grow(Thing, 3, time)": "`dynamo_shards`"}
 
 WRITE = """\
@@ -144,7 +144,7 @@ def text() -> str:
 
 
 def migration_cell(row: type[Capability]) -> str:
-    """What a migration does that adds a capability."""
+    """Return the effect of a migration that adds a capability."""
     if row.unadded:
         return f"no: {row.unadded}"
     if row.paused:
@@ -153,7 +153,7 @@ def migration_cell(row: type[Capability]) -> str:
 
 
 def cell(row: type[Capability], way: str) -> str:
-    """What a way to write does."""
+    """Return the effect of a way to write."""
     if way in row.keeps:
         return f"yes; to delete is `{row.keeps[way].__name__}`"
     return f"`{row.refuses[way].__name__}`" if way in row.refuses else "yes"

@@ -1,6 +1,6 @@
 """The ways to read: each gives the live objects by their ``pk``, with the named values. A further way is one row here.
 
-A history calls them, so that it can be pasted: ``from tests.contract.pairs.readers import *``.
+A history calls them, so that you can paste it: ``from tests.contract.pairs.readers import *``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def read_in_bulk(model: Any, names: list[str], pks: list[str]) -> Rows:
 
 
 def read_values(model: Any, names: list[str], pks: list[str]) -> Rows:
-    """Rows in the place of objects."""
+    """Return rows instead of objects."""
     found = [*model.objects.values("pk", *names)]
     assert len({row["pk"] for row in found}) == len(found)
     return {row.pop("pk"): row for row in found}
@@ -91,7 +91,7 @@ class Reader(Struct, frozen=True):
     read: Read
     consistent: bool = False
     needs: frozenset[str] = frozenset()
-    #: What it cannot find: an attribute without which an object is not read so.
+    #: Attributes that an object needs to be read this way.
     by: str = ""
 
 

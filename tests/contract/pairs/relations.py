@@ -16,17 +16,17 @@ from tests.contract.pairs.oracle import NO_ERRORS, Act, ByIndex, Capability, Err
 
 #: How a thing leaves the trash: by itself, or with its owner.
 BACK = ("restore", "return")
-#: How many owners there are at a time, beside those that stay.
+#: The maximum number of owners, in addition to permanent ones.
 MOST_OWNERS = 2
 NAMES = ("Ann", "Bob", "Cyd")
 
 
 class Relation(Capability):
-    """What all of them have: owners who come, are renamed and go."""
+    """Shared operations: owners are created, renamed and deleted."""
 
     on_delete = ""
     checked = False
-    #: Whether an owner has to be stored.
+    #: Whether an owner must be stored.
     strict = False
     earlier = MappingProxyType({"owner_id": None})
 
@@ -78,12 +78,12 @@ class Relation(Capability):
             yield Act(f"Owner.objects.create(owner_id={pk!r}, name={name!r})", come)
         attnames = [each.attname for each in world.family.references.values()]
         having = {kept.values.get(name) for kept in world.things.values() for name in attnames}
-        # Of one without things there is little to find out.
+        # An owner without things is rarely useful.
         if owner := some(chance, going & having or going):
             yield from departures(world, owner)
 
 
-#: The texts of other rows, and what they are where things have a copy.
+#: The lines of other rows, and their replacements for things with a copy.
 FROM_COPIES = (
     ("derived_from = ('note',)", "derived_from = ('note', 'owner_name')"),
     ("said=self.note", "said=f'{self.note} {self.owner_name}'"),
@@ -103,7 +103,7 @@ class copies(Relation):
         super().add(family)
         family.thing.attributes["owner_name"] = "models.CopiedAttribute('owner', 'name')"
         family.shown.append("owner_name")
-        # What follows from a thing follows from the copy, too.
+        # Dependents of a thing also depend on the copy.
         for before, after in FROM_COPIES:
             family.thing.code = [text.replace(before, after) for text in family.thing.code]
             family.thing.keys = {name: key.replace(before, after) for name, key in family.thing.keys.items()}
@@ -132,7 +132,7 @@ class copies(Relation):
 
 
 class children(Relation):
-    """`Children`, asked for the things of one owner."""
+    """`Children`: the things of one owner."""
 
     title = "children"
     covers = ("Children",)
@@ -152,7 +152,7 @@ class children(Relation):
 
 
 class counters(Relation):
-    """`CounterAttribute`: how many things an owner has, and how many of them are noted so."""
+    """`CounterAttribute`: the number of an owner's things, and of those with a note."""
 
     title = "counters"
     covers = ("CounterAttribute",)
@@ -168,11 +168,11 @@ class counters(Relation):
         }
 
     def condition(self, family: Family) -> str:
-        """What the second number asks: a copy, if there is one."""
+        """Return the condition of the second number: a copy, if there is one."""
         return "owner_name='Ann'" if "owner_name" in family.thing.attributes else "note='two'"
 
     def refusals(self, world: World, pk: str, after: Row | None, way: str) -> Errors:
-        """An owner that is gone can lose things, but for within a block, and get none."""
+        """A deleted owner can lose things outside a block, but cannot get any."""
         changes: Counter[tuple[str, str]] = Counter()
         for row, step in ((world.live.get(pk), -1), (after, 1)):
             if row is not None and row["owner_id"] is not None:
@@ -211,7 +211,7 @@ class cascade(Relation):
 
 
 class protect(Relation):
-    """Things keep their owner from being deleted."""
+    """Things prevent the deletion of their owner."""
 
     title = "`on_delete=PROTECT`"
     covers = ("PROTECT", "ProtectedError")
@@ -219,7 +219,7 @@ class protect(Relation):
 
 
 class set_null(Relation):
-    """Things refer to nobody afterwards."""
+    """Things have no reference afterwards."""
 
     title = "`on_delete=SET_NULL`"
     covers = ("SET_NULL",)
@@ -239,7 +239,7 @@ class set_default(Relation):
 
 
 class do_nothing(Relation):
-    """Things refer to what is not there any more."""
+    """Things refer to a missing object."""
 
     title = "`on_delete=DO_NOTHING`"
     covers = ("DO_NOTHING",)
@@ -261,7 +261,7 @@ class checked(Relation):
 
 
 class nested(Relation):
-    """Things lie in their owner's partition."""
+    """Things are in their owner's partition."""
 
     title = "item collection"
     paused = "another primary key (`MoveKeys`)"
@@ -284,7 +284,7 @@ class nested(Relation):
 
 
 class parent_trash(Relation):
-    """What things refer to has a trash; what is done about them then is for their own ``on_delete``."""
+    """Referenced objects have a trash; things are handled by their own ``on_delete``."""
 
     title = "soft delete of the parent"
     covers = ("SoftDeleteModel",)

@@ -1,4 +1,4 @@
-"""Runs a history of two capabilities, and says of one that fails how it can be repeated."""
+"""Run a history of two capabilities, and print a failed one so that you can repeat it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.contract.pairs.readers import READERS, Reader
 from tests.contract.pairs.writers import WRITERS, Refused, Writer
 from tests.unit.declaring import forgotten
 
-#: How many things a history does, and after how many of them the whole table is looked at.
+#: The number of operations in a history, and the operations between checks of the whole table.
 STEPS = 14
 EVERY = 7
 
@@ -42,11 +42,11 @@ FIRST = ("first", "other")
 
 
 class HistoryFailed(AssertionError):
-    """A history did not end as it has to: its text is what was done, and what was expected."""
+    """A failed history: its text contains the operations and the expectation."""
 
 
 class History:
-    """What was done so far, as Python."""
+    """The operations so far, as Python."""
 
     def __init__(
         self, seed: int, capabilities: Sequence[Capability], of_table: bool, *, is_prior: bool = False
@@ -61,7 +61,7 @@ class History:
 
     @property
     def text(self) -> str:
-        """The whole history, to be pasted into a test with the fixture ``table``."""
+        """Return the whole history, to paste into a test with the fixture ``table``."""
         begin = f"with lagging({self.seed}, of_table={self.of_table}) as time:"
         constants = f"PKS = {self.pks!r}\nOWNERS = [*(f'o{{n}}' for n in range(12)), *{FIRST!r}]"
         lines = [f"    {line}" for line in self.lines]
@@ -81,7 +81,7 @@ class History:
         return found
 
     def declare(self, app_label: str = "catalog") -> list[Any]:
-        """Declare the models; gives what the checks say about them."""
+        """Declare the models; return the messages of the checks."""
         for draft in self.family.drafts:
             draft.app_label = app_label
         self.models = self.family.text
@@ -108,7 +108,7 @@ class History:
 
 
 class Play:
-    """One history while it is made up."""
+    """A history under construction."""
 
     def __init__(self, history: History, time: Time, writers: Sequence[str], readers: Sequence[str]) -> None:
         self.history, self.time = history, time
@@ -128,7 +128,7 @@ class Play:
                 self.look()
 
     def begin(self) -> None:
-        """What is there before the first act."""
+        """Create the objects before the first operation."""
         self.history.namespace["time"] = self.time
         for text in self.history.family.begin:
             self.history.do(text)
@@ -146,12 +146,12 @@ class Play:
         self.snapshots.note(self.world)
 
     def step(self) -> None:
-        """One act, after some time."""
+        """Run an operation after some time."""
         self.move(round(self.chance.uniform(0, 2), 1))
         act = self.chance.choice(self.choices())
         if act.settled or (act.by_index is not None and self.chance.random() < 0.5):
             self.settle()
-            act = self.chance.choice(self.choices())  # something may have expired meanwhile
+            act = self.chance.choice(self.choices())  # an object may have expired since
         elif act.by_index is not None:
             self.hurry(act, act.by_index)
             return
@@ -166,7 +166,7 @@ class Play:
         self.noted()
 
     def hurry(self, act: Act, late: ByIndex) -> None:
-        """An act that finds things by an index which may be late: what it misses is reported, and can be repaired."""
+        """Run an operation with a late index: missed things are reported, and can be repaired."""
         recent = {pk for pk, kept in self.world.things.items() if kept.written > self.world.now - MOST}
         error = self.outcome(act)
         if error is not None:
@@ -202,7 +202,7 @@ class Play:
         return None
 
     def choices(self) -> list[Act]:
-        """What can be done now: the plain writes as often as all else."""
+        """Return the possible operations; plain writes are as frequent as all others."""
         plain = [*self.plain(), *self.plain()]
         special = [act for each in self.history.capabilities for act in each.acts(self.chance, self.world)]
         return plain + special
@@ -216,7 +216,7 @@ class Play:
         yield from self.change_many()
 
     def create(self, writer: type[Writer]) -> Iterator[Act]:
-        """A new thing, or one of which there is another."""
+        """Create a new thing, or a copy of one."""
         values = self.world.new_values(self.chance)
         pk = self.history.family.pk_of(values)
         there = pk in self.world.things
@@ -250,7 +250,7 @@ class Play:
             yield Act(text, lambda world: world.write(pk, after), errors, settled=self.waits(writer))
 
     def change_many(self) -> Iterator[Act]:
-        """Another note for all things that an index lists with one; nothing where one of them would be refused."""
+        """Change the note of all things that an index lists; skip them if one of them would fail."""
         before, note = self.chance.choice(NOTES), self.chance.choice(NOTES)
         after = {pk: {**row, "note": note} for pk, row in self.world.live.items() if row["note"] == before}
         if any(self.world.refusals(pk, row, "update") for pk, row in after.items()):
@@ -264,7 +264,7 @@ class Play:
         yield Act(f"assert {update}", write, settled=True)
 
     def waits(self, writer: type[Writer]) -> bool:
-        """Return whether a way to write reads what it writes, which may be late."""
+        """Return whether a way to write reads first, possibly late."""
         return writer.shows or (writer.dumps and "tags" in self.history.family.thing.attributes)
 
     def refused(self, writer: type[Writer], values: Row | None = None) -> Errors:
@@ -275,7 +275,7 @@ class Play:
         return frozenset(error for error in every if error is not None)
 
     def delete(self, writer: type[Writer]) -> Iterator[Act]:
-        """To the trash, where there is one."""
+        """Delete a thing, into its trash if there is one."""
         if not self.world.live:
             return
         pk = self.chance.choice(sorted(self.world.live))
@@ -339,7 +339,7 @@ class Play:
 
 @contextmanager
 def declared(seed: int, capabilities: Sequence[Capability]) -> Iterator[tuple[History, list[Any]]]:
-    """The models of a pair while the block lasts, and what the checks say of them."""
+    """Declare the models of a pair during the block, and return the messages of the checks."""
     with forgotten():
         history = History(seed, capabilities, of_table=bool(seed % 2))
         yield history, history.declare()

@@ -1,7 +1,7 @@
 """The table of pairs: which capabilities, ways to write and ways to read there are, and the pairs that are not.
 
-All pairs have to work, but for those that are refused by a check. The page
-``docs/reference/pairs.md`` is made of this; ``python -m tests.contract.pairs.page`` writes it.
+All pairs have to work, except those that a check rejects. ``python -m tests.contract.pairs.page`` writes the page
+``docs/reference/pairs.md`` from this table.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ CAPABILITIES: dict[str, type[Capability]] = {
 
 
 class Refusal(Struct, frozen=True):
-    """A pair that cannot be declared: the check, or the error when the class is made, and its way out.
+    """A pair that cannot be declared: the check, or the error of the class, and the alternative.
 
-    ``instead`` are the capabilities of a model that does what the message says, which has to work.
+    ``instead`` contains the capabilities of a model that follows the message, which must work.
     """
 
     first: str
@@ -68,7 +68,7 @@ REFUSED: tuple[Refusal, ...] = (
 )
 
 
-#: Two that are one: the one includes the other.
+#: Two capabilities, one of which includes the other.
 SAME = frozenset(
     {
         frozenset({"soft_delete", "purged"}),

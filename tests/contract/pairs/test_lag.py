@@ -1,4 +1,4 @@
-"""The fake of eventual consistency, and what it has found."""
+"""The simulation of eventual consistency, and the faults that it has found."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_waiting_moves_the_clock(declared: tuple[Any, Any]) -> None:
 
 
 def test_copies_follow_although_the_index_is_behind(declared: tuple[Any, Any]) -> None:
-    """The search after a rename shows the copies as they were: they are right, and nothing is due (`CopiesDue`)."""
+    """The search after a rename finds outdated copies that are already right, so none is due (`CopiesDue`)."""
     owner, thing = declared
     with lagging(1) as time:
         thing.objects.create(thing_id="t", owner_id="o")
@@ -103,7 +103,7 @@ WAYS = [models.CASCADE, models.SET_NULL, models.SET_DEFAULT]
 @pytest.mark.parametrize("base", [models.Model, models.SoftDeleteModel], ids=["for good", "trash"])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_deletion_leaves_what_refers_elsewhere_by_now(table: Table, way: Any, base: Any) -> None:
-    """The index still shows that it refers to the object which is deleted."""
+    """The index still shows its reference to the deleted object."""
     with forgotten():
         owner = declare("Owner", ("OWNER#{owner_id}", "#METADATA"), bases=(base,), owner_id=models.UnicodeAttribute())
         thing = declare(
@@ -127,7 +127,7 @@ def test_deletion_leaves_what_refers_elsewhere_by_now(table: Table, way: Any, ba
 @pytest.mark.parametrize("way", [models.PROTECT, models.SET_NULL], ids=lambda way: way.__name__)
 @pytest.mark.parametrize("to_trash", [True, False], ids=["to the trash", "restored"])
 def test_permanent_deletion_finds_what_moved_between_trash_and_list(table: Table, way: Any, to_trash: bool) -> None:
-    """The index shows it where it was, and the table has it elsewhere."""
+    """The index shows its former place, and the table has its current one."""
     with forgotten():
         owner = declare("Owner", ("OWNER#{owner_id}", "#METADATA"), owner_id=models.UnicodeAttribute())
         thing = declare(

@@ -1,4 +1,4 @@
-"""Each capability is added by a migration while things are written: before it is finished, and after it."""
+"""A migration adds each capability while things are written: before and after its end."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from tests.histories.app import history
 
 #: How many acts there are while the migration is open, and after it.
 STEPS = 10
-#: The things that are stored before it.
+#: The things from before it.
 EARLIER = ("a", "b")
-#: Whom they refer to, where they refer to an owner by then.
+#: Their owners, if they have one by then.
 OWNER = "o11"
 ADDED = [name for name, row in CAPABILITIES.items() if not row.unadded]
 
 
 class OpenPlay(Play):
-    """A history in which an act may be refused as long as a migration is open."""
+    """A history in which operations may fail while a migration is open."""
 
     is_open = True
-    #: Until the migration is finished, each write is refused.
+    #: Until the end of the migration, every write is blocked.
     is_paused = False
 
     def step(self) -> None:
-        """One act; reads that a key cannot serve yet are refused."""
+        """Run an operation; reads with an incomplete key are blocked."""
         if not self.is_open:
             super().step()
             return
@@ -58,7 +58,7 @@ class OpenPlay(Play):
 
 
 def stored(before: History, values: dict[str, Any]) -> None:
-    """What there is before the migration."""
+    """Create the objects before the migration."""
     if before.family.references:
         before.namespace["Owner"].objects.create(owner_id=OWNER, name="Ann")
         values["owner_id"] = OWNER
@@ -71,7 +71,7 @@ def stored(before: History, values: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", [pytest.param(name, marks=deep) for name in ADDED])
 def test_capability_is_added_while_things_are_written(table: Table, tmp_path: Path, name: str) -> None:
     capability = CAPABILITIES[name]()
-    # PynamoDB asks for no migrations, and jobs are of users, who are not there beside the app.
+    # PynamoDB ignores migrations, and jobs need users, which this app does not have.
     ways = [way for way in WRITERS if way not in {"pynamodb", "jobs"}]
     values = {**capability.earlier}
     with history(tmp_path) as app:

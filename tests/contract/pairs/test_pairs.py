@@ -36,7 +36,7 @@ WAYS = 4
 
 
 def cases(every: Iterator[Pair]) -> list[Any]:
-    """The pairs as parameters; those that the seed does not choose are left to the deep run."""
+    """Return the pairs as parameters; the deep run includes those that the seed does not choose."""
     found = sorted(every)
     chosen = {*random.Random(SEED).sample(found, CHOSEN)}
     return [pytest.param(pair, id="-".join(pair), marks=[] if pair in chosen else deep) for pair in found]
@@ -57,13 +57,13 @@ def test_two_capabilities_of_one_model(table: Table, pair: Pair) -> None:
 
 @pytest.mark.parametrize("pair", cases(written()))
 def test_capability_by_one_way_to_write(table: Table, pair: Pair) -> None:
-    """With `save()`, for what the other way does not do."""
+    """`save()` does the operations that the way to write does not support."""
     name, way = pair
     tried([name], ["save", way])
 
 
 def names_of(refusal: Any) -> str:
-    """What a case is called."""
+    """Return the name of a case."""
     return f"{refusal.first}-{refusal.second}"
 
 

@@ -8,7 +8,7 @@ from tests.contract.pairs.table import CAPABILITIES
 
 
 def test_every_public_name_has_a_row() -> None:
-    """What is new joins the table, or is listed with the reason why it meets nothing."""
+    """A new name joins the table, or is listed with a reason."""
     missing = {*public_names()} - covered(CAPABILITIES.values()) - WITHOUT_ROW.keys()
     assert missing == set()
 

@@ -24,7 +24,7 @@ from tests.contract.pairs.oracle import (
 
 
 class version(Capability):
-    """`VersionAttribute`: what was written since it was read is not overwritten."""
+    """`VersionAttribute`: a change since the read is not overwritten."""
 
     title = "version"
     covers = ("VersionAttribute",)
@@ -44,7 +44,7 @@ class version(Capability):
 
 
 class immutable(Capability):
-    """`immutable=True`: the value that an object is created with stays."""
+    """`immutable=True`: the original value of an object is kept."""
 
     title = "immutable"
     covers = ("Attribute.immutable",)
@@ -55,7 +55,7 @@ class immutable(Capability):
 
 
 class secret(Capability):
-    """`secret=True`: the value is for code, and no page shows it."""
+    """`secret=True`: the value is only for code, and no page shows it."""
 
     title = "secret"
     earlier = MappingProxyType({"token": None})
@@ -142,7 +142,7 @@ class plain(Capability):
 
 
 class documents(Capability):
-    """Lists, maps and sets that are changed in place."""
+    """Lists, maps and sets with changes in place."""
 
     title = "changes in place"
     earlier = MappingProxyType({"steps": [], "facts": {}, "words": None})
@@ -225,7 +225,7 @@ class authored(Capability):
 
 
 class identified(Capability):
-    """An `IdAttribute`, which the app makes where nobody gives one."""
+    """An `IdAttribute`, which the app generates by default."""
 
     title = "identifiers"
     covers = ("IdAttribute",)

@@ -1,6 +1,6 @@
-"""The ways to write: how an object is created, changed and deleted by each. A further way is one class here.
+"""The ways to write: how each creates, changes and deletes an object. A new way is one class here.
 
-A history calls them, so that it can be pasted: ``from tests.contract.pairs.writers import *``.
+A history calls them, so that you can paste it: ``from tests.contract.pairs.writers import *``.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ __all__ = ["atomic", "awaited", "bulk", "fixtures", "forms", "jobs", "pynamodb",
 
 
 class Refused(Exception):
-    """A way to write says no in its own manner: an invalid form, a job that has done nothing."""
+    """The own error of a way to write: an invalid form, a job without effect."""
 
 
 def loaded(model: Any, pk: str) -> Any:
-    """The object as it is stored now."""
+    """Return the object as it is stored now."""
     return model.objects.consistent().get(pk=pk)
 
 
@@ -45,22 +45,22 @@ def set_values(obj: Any, values: Mapping[str, object]) -> Any:
 
 
 class Writer:
-    """One way to write. ``overwrites``: it puts a new object over one that is there already."""
+    """A way to write. ``overwrites``: a new object replaces an existing one."""
 
     title = ""
     overwrites = False
-    #: It deletes for good what has a trash.
+    #: It permanently deletes objects with a trash.
     for_good = False
-    #: It stores references to what is not there yet: the other object may be in the same fixture.
+    #: It stores references to missing objects, because the same fixture may contain them.
     trusts = False
-    #: It shows what may be chosen, as an eventually consistent read gives it.
+    #: It shows choices from an eventually consistent read.
     shows = False
     #: It writes the relations to many as an eventually consistent read gives them.
     dumps = False
 
     @classmethod
     def ways(cls) -> frozenset[str]:
-        """Which of create, change and delete it does."""
+        """Return the supported operations: create, change, delete."""
         return frozenset({"create", "change", "delete"} & {*dir(cls)})
 
 
@@ -101,7 +101,7 @@ class update(Writer):
 
 
 class bulk(Writer):
-    """`bulk_create()` and `bulk_update()`; the error is that of the object."""
+    """`bulk_create()` and `bulk_update()`, with the object's own error."""
 
     title = "bulk"
 
@@ -147,7 +147,7 @@ class atomic(Writer):
 
 
 class fixtures(Writer):
-    """`loaddata` of one object, which is written over what there is."""
+    """`loaddata` of one object, which overwrites an existing one."""
 
     title = "fixtures"
     overwrites = True
@@ -276,7 +276,7 @@ def run(work: Any) -> Any:
 
 
 def as_text(value: Any) -> str:
-    """What somebody types into a form."""
+    """Return the input for a form."""
     if value is None:
         return ""
     return json.dumps(value) if isinstance(value, dict | list) else str(value)

@@ -126,8 +126,7 @@ def test_restore_and_delete_look_at_the_table_before_they_do_nothing() -> None:
 
 @pytest.mark.parametrize("into_trash", [True, False], ids=["delete", "restore"])
 def test_the_trash_takes_account_of_an_index_that_another_writer_put_the_object_into(*, into_trash: bool) -> None:
-    """Another process set an optional attribute: its index key is removed in the trash, and restored with the
-    object."""
+    """Another process set an optional attribute: the trash removes its index key, and a restoration writes it."""
     entry = Entry.objects.create(shelf="s", slot=1, expires_at=timezone.now() + timedelta(days=1))
     if not into_trash:
         entry.delete()

@@ -16,14 +16,14 @@ from tests.unit.declaring import forgotten
 
 
 def deleted_by_another(kept: Table, identifier: str) -> None:
-    """Set ``deletedAt`` as a program that knows nothing of keys on indexes."""
+    """Set ``deletedAt`` like a program without knowledge of index keys."""
     update = {"UpdateExpression": "SET deletedAt = :t", "ExpressionAttributeValues": {":t": {"N": "1763800000000"}}}
     Table(kept.settings).send(Request("UpdateItem", {"Key": {"id": {"S": identifier}}, **update}))
 
 
 @pytest.fixture
 def goods(engine: Table) -> Any:
-    """Two products by ``id``, one of which another program has deleted; and their table."""
+    """Return two products by ``id``, one of which another program has deleted, and their table."""
     with single_key_table() as alias, forgotten():
         kept = setup_table(alias)
         model = product(alias)

@@ -106,7 +106,7 @@ def test_a_firm_and_its_elements_are_created_by_one_request() -> None:
 
 @pytest.mark.usefixtures("firms")
 def test_a_firm_that_cannot_be_created_whole_is_not_created(table: Table) -> None:
-    """An element under a key that is taken lets nothing be written, and nothing stays in memory as stored."""
+    """If an element's key is taken, nothing is written, and no object in memory counts as stored."""
     before = stored(table)
     with pytest.raises(AlreadyExists), transactions.atomic():
         firm = Firm.objects.create(firm_id="id3", **FIRST)
@@ -137,7 +137,7 @@ def test_a_whole_firm_moves_to_another_key(table: Table) -> None:
 
 @pytest.mark.usefixtures("firms")
 def test_an_element_moves_to_another_firm(table: Table) -> None:
-    """One item is put and one deleted; neither root is touched."""
+    """One item is put and one deleted, without writes of either root."""
     employee = Employee.objects.get(employee_id="pid2")
     with assert_requests(["TransactWriteItems"]) as sent:
         employee.move_tree(firm_id="id2")
@@ -156,7 +156,7 @@ def test_a_whole_firm_is_one_query() -> None:
 
 @pytest.mark.usefixtures("firms")
 def test_explain_tells_the_one_query_of_a_whole_firm() -> None:
-    """What ``explain()`` says beforehand is the Query that is sent then, not the GetItem of the firm alone."""
+    """``explain()`` shows the Query for the whole firm instead of the GetItem for the firm alone."""
     text = Firm.objects.filter(pk="id1").prefetch_related("staff", "sites").explain()
     assert "one Query reads the object and its staff, sites" in text
     assert "sends     Query" in text
@@ -165,7 +165,7 @@ def test_explain_tells_the_one_query_of_a_whole_firm() -> None:
 
 @pytest.mark.usefixtures("firms")
 def test_children_of_a_whole_firm_know_their_parent() -> None:
-    """A child that was read with its parent gives that very object, without another request."""
+    """A child that was read with its parent returns that object, without another request."""
     firm = Firm.objects.prefetch_related("staff").get(pk="id1")
     with assert_requests(0):
         assert all(employee.firm is firm for employee in firm.staff.all())
@@ -173,7 +173,7 @@ def test_children_of_a_whole_firm_know_their_parent() -> None:
 
 @pytest.mark.usefixtures("firms")
 def test_a_nested_entity_is_one_query_on_the_field_index() -> None:
-    """A person is found by its own id with one Query, and the parent from it with one GetItem."""
+    """One Query finds a person by its own id, and one GetItem its parent."""
     with assert_requests(["Query", "GetItem"]) as sent:
         employee = Employee.objects.get(employee_id="pid2")
         firm = employee.firm
@@ -204,7 +204,7 @@ def test_adding_an_element_does_not_touch_the_root() -> None:
 
 @pytest.mark.usefixtures("firms")
 def test_a_field_that_was_added_later_is_unset_on_old_items(table: Table) -> None:
-    """An item that was written without an attribute reads as ``None`` there."""
+    """An item without an attribute reads as ``None``."""
     item = {"pk": "id3", "sk": "root_id3", "itemType": "Firm", "id": "id3", "name": "old"}
     table.send(Request("PutItem", {"Item": {name: {"S": value} for name, value in item.items()}}))
     assert Firm.objects.get(pk="id3").stock is None

@@ -32,7 +32,7 @@ ANY = [*WITH_PREFIX, "4711", "a b", "#1", "user-0e6b9a52-c8a4-11f0-9b4e-0242ac12
 
 @pytest.fixture(scope="module")
 def anything(place: str, goods: Any) -> Iterator[tuple[Any, Any]]:
-    """Records without a prefix beside some with one, and what refers to them."""
+    """Return records with and without a prefix, and their references."""
     with forgotten():
         options = {"app_label": "catalog", "id_prefix": "", "table": place}
         model = product(place, name="Thing", Meta=type("Meta", (), options))
@@ -47,16 +47,16 @@ def anything(place: str, goods: Any) -> Iterator[tuple[Any, Any]]:
 
 @pytest.mark.parametrize("identifier", WITH_PREFIX)
 def test_an_identifier_with_the_prefix_has_any_form(goods: Any, kept: Table, identifier: str) -> None:
-    """It is made, found, listed, changed, thrown away and deleted."""
+    """It is created, found, listed, changed, deleted and purged."""
     _use(goods, identifier)
 
 
 @pytest.mark.parametrize("identifier", ANY)
 def test_an_identifier_without_a_prefix_has_any_form(anything: Any, kept: Table, identifier: str) -> None:
-    """The same of a record that takes all."""
+    """This also applies to the record model without a prefix."""
     model, remark = anything
     if identifier.startswith("product-") and kept.settings.key == "id":
-        return  # those of the other records, of which the identifier alone tells nothing else
+        return  # records of other models, whose identifiers do not tell them apart
     _use(model, identifier)
     thing = model.objects.create(id=identifier, data={})
     noted = remark.objects.create(thing=thing, data={"thing": identifier})
@@ -104,9 +104,9 @@ def test_pages_go_on_after_any_identifier(anything: Any, kept: Table) -> None:
 
 @pytest.mark.parametrize("identifier", ["order-23423423-234234-234234-23423", "4711", "a b"])
 def test_rebuilding_takes_over_what_another_system_wrote(anything: Any, kept: Table, identifier: str) -> None:
-    """Its identifier says whose item it is."""
+    """The identifier determines the model of the item."""
     if kept.settings.key != "id":
-        return  # there an item that says no type is nobody's
+        return  # an item without a type has no model there
     model, _ = anything
     times = {name: {"N": "1763800000000"} for name in ("createdAt", "updatedAt")}
     item = {"id": {"S": identifier}, "data": {"M": {}}, **times}
@@ -118,7 +118,7 @@ def test_rebuilding_takes_over_what_another_system_wrote(anything: Any, kept: Ta
 
 
 def test_one_record_of_a_table_takes_any_identifier(place: str) -> None:
-    """Of a table whose key is that identifier."""
+    """This applies to a table whose key is the identifier."""
     if place == "default":
         return
     with forgotten():

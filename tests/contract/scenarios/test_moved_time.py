@@ -1,6 +1,6 @@
-"""Time that a test moves or stops, on the real engine: all that the app stores or compares with the present goes along.
+"""A moved or stopped clock on the real engine: all stored and compared times follow it.
 
-None of these tests waits, and nothing but the app's clock is moved.
+The tests do not wait, and move only the app's clock.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ NOON = datetime(2030, 1, 31, 12, tzinfo=UTC)
 
 @pytest.fixture
 def stopped() -> Any:
-    """Noon of a day to come, until it is moved."""
+    """Stop the clock at noon of a future day."""
     with frozen_time(NOON) as frozen:
         yield frozen
 
 
 def test_an_object_expires(stopped: FrozenTime) -> None:
-    """Neither a key nor an index gives it from its second on, and a page that follows leaves it out."""
+    """Starting with its last second, keys, indexes and pages exclude it."""
     for number in range(4):
         Ticket.objects.create(code=f"t{number}", expires_at=NOON + DAY if number == 3 else None)
     page = Ticket.objects.page(2)
@@ -59,7 +59,7 @@ def test_an_object_expires(stopped: FrozenTime) -> None:
 
 
 def test_a_unique_value_is_free_once_its_owner_expired() -> None:
-    """Before that it is refused, and afterwards it and the key can be taken."""
+    """Before that, another object cannot take it; afterwards, the value and the key are free."""
     Coupon.objects.create(code="c", email="a@example.org", expires_at=timezone.now() + DAY)
     with pytest.raises(UniqueViolation):
         Coupon.objects.create(code="d", email="a@example.org")
@@ -69,7 +69,7 @@ def test_a_unique_value_is_free_once_its_owner_expired() -> None:
 
 
 def test_what_a_save_notes_of_the_time(stopped: FrozenTime) -> None:
-    """``auto_now_add`` and ``auto_now`` of moments and days, and the trash."""
+    """This includes ``auto_now_add`` and ``auto_now`` of datetimes and dates, and the trash."""
     with forgotten():
         diary = declare(
             "Diary",
@@ -125,7 +125,7 @@ def test_an_entry_of_the_cache_ends(stopped: FrozenTime, timeout: int | None) ->
 
 @pytest.mark.parametrize("engine", [sessions, cached_sessions])
 def test_a_session_ends(stopped: FrozenTime, engine: Any) -> None:
-    """By the age of the cookie, or by its own expiry however it is given; its age counts down."""
+    """The cookie's age or the session's own expiry, in any form, ends it; its age counts down."""
     cache = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": f"moved-{id(stopped)}"}
     with override_settings(CACHES={"default": cache}, SESSION_COOKIE_AGE=100):
         for expiry in (None, 100, timedelta(seconds=100), NOON + 100 * SECOND):
@@ -165,7 +165,7 @@ def test_a_visitor_is_logged_out(stopped: FrozenTime) -> None:
 
 
 def test_a_link_that_confirms_an_address_expires(client: Client, mailoutbox: Any) -> None:
-    """After CONFIRMATION_LIFETIME, three days, and not before."""
+    """It expires after CONFIRMATION_LIFETIME (three days), and not before."""
     sign_up(client)
     with moved_time(3 * DAY + 2 * SECOND):
         assert void(client, link(mailoutbox[0]))
@@ -175,7 +175,7 @@ def test_a_link_that_confirms_an_address_expires(client: Client, mailoutbox: Any
 
 
 def test_a_link_that_sets_a_password_expires(client: Client, mailoutbox: Any) -> None:
-    """After Django's PASSWORD_RESET_TIMEOUT, three days, and not before."""
+    """It expires after Django's PASSWORD_RESET_TIMEOUT (three days), and not before."""
     User.objects.create_user("Mike", "user1@example.com", PASSWORD)
     client.post("/accounts/password_reset/", {"email": "user1@example.com"})
     found = re.search(r"http://testserver(/accounts/reset/\S+)", mailoutbox[0].body)
@@ -187,7 +187,7 @@ def test_a_link_that_sets_a_password_expires(client: Client, mailoutbox: Any) ->
 
 
 def test_a_delay_after_wrong_passwords_is_over(stopped: FrozenTime) -> None:
-    """The sixth attempt waits, with the right password too, until the clock has gone on."""
+    """The sixth attempt has to wait even with the right password until the clock has moved."""
     User.objects.create_user("Mike", "user1@example.com", PASSWORD)
 
     def attempt(password: str) -> Any:
@@ -203,12 +203,12 @@ def test_a_delay_after_wrong_passwords_is_over(stopped: FrozenTime) -> None:
 
 
 def test_a_project_without_sql_says_when_its_migrations_were_applied(stopped: FrozenTime) -> None:
-    """Its backend makes the rows up, at the present."""
+    """Its backend generates the rows with the current time."""
     recorder = MigrationRecorder(ConnectionHandler({"default": {"ENGINE": "dynamo_single.backend"}})["default"])
     assert {row.applied for row in recorder.applied_migrations().values()} == {NOON}
 
 
 def test_moving_the_clock_sends_nothing() -> None:
-    """It is a matter of this process alone."""
+    """The clock belongs to this process."""
     with assert_requests(0), moved_time(DAY), frozen_time():
         pass

@@ -1,6 +1,6 @@
-"""The scenarios under the names that they were designed with: items without a type, and keys as the pattern has them.
+"""The scenarios with their original names: items without a type, and keys as in the pattern.
 
-Each item is compared whole, so that the table contains only what the pattern describes.
+Whole items are compared, so the table contains only the pattern's attributes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What goes wrong in other libraries for DynamoDB, and in soft delete elsewhere, by what their users have reported.
+"""Bugs of other DynamoDB and soft-delete libraries, from their users' reports.
 
 The numbers are those of the reports.
 """
@@ -37,7 +37,7 @@ from tests.contract.tables import assert_consistent, claims, stored
 pytestmark = pytest.mark.usefixtures("table")
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-#: How a moment stands in a key.
+#: A datetime in a key.
 AT_NOON = "2026-03-01T12:00:00.000Z"
 
 
@@ -110,7 +110,7 @@ def test_a_way_to_create_leaves_the_computed_keys_out(table: Table, write: Calla
 
 
 def save(**values: Any) -> None:
-    """By ``save()`` of an object that was read."""
+    """Call ``save()`` on a loaded object."""
     obj = Meeting.objects.get(pk="m")
     for name, value in values.items():
         setattr(obj, name, value)
@@ -126,12 +126,12 @@ def save_named(**values: Any) -> None:
 
 
 def save_unread(**values: Any) -> None:
-    """By ``save(update_fields=...)`` of an object that was never read."""
+    """Call ``save(update_fields=...)`` on an object that was never loaded."""
     Meeting(meeting_id="m", **values).save(update_fields=list(values))
 
 
 def save_in_part(**values: Any) -> None:
-    """By ``save()`` of an object of which nothing else was read."""
+    """Call ``save()`` on a partially loaded object."""
     obj = Meeting.objects.only("meeting_id").get(pk="m")
     for name, value in values.items():
         setattr(obj, name, value)
@@ -144,7 +144,7 @@ def update(**values: Any) -> None:
 
 
 def update_many(**values: Any) -> None:
-    """By the ``update()`` of a queryset that is read."""
+    """Call ``update()`` on a queryset that reads."""
     assert Meeting.objects.filter(team="t").allow_scan().update(**values) == 1
 
 
@@ -187,7 +187,7 @@ LATER, AT_ONE = datetime(2026, 3, 1, 13, tzinfo=UTC), "2026-03-01T13:00:00.000Z"
 
 @pytest.mark.parametrize("write", UPDATES)
 def test_an_update_of_one_part_leaves_a_key_of_several_behind(table: Table, write: Callable[..., None]) -> None:
-    """OneTable 301, 355, 508, 517: what is not given is taken from what is stored."""
+    """OneTable 301, 355, 508, 517: missing parts come from the stored item."""
     meeting()
     write(status="held")
     assert keys(table) == {
@@ -220,7 +220,7 @@ def test_an_update_of_something_else_makes_keys_of_undefined(table: Table, write
 
 @pytest.mark.parametrize("write", UPDATES)
 def test_two_writers_of_two_parts_leave_a_key_that_fits_neither(table: Table, write: Callable[..., None]) -> None:
-    """OneTable 517: whoever is slower computes the key again, or is told so."""
+    """OneTable 517: the slower writer computes the key again, or gets an error."""
     meeting()
     done: list[str] = []
 
@@ -241,7 +241,7 @@ def test_two_writers_of_two_parts_leave_a_key_that_fits_neither(table: Table, wr
 
 
 def test_pynamodbs_update_leaves_keys_behind(table: Table) -> None:
-    """PynamoDB 1200: it is refused by name, and its writers write the keys, or are refused where more depends."""
+    """PynamoDB 1200: it raises an error; the other writers write the keys, or raise an error too."""
     obj = meeting()
     with pytest.raises(NotSupported, match="does not maintain keys"):
         obj.update(actions=[Meeting.status.set("held")])
@@ -257,7 +257,7 @@ def test_pynamodbs_update_leaves_keys_behind(table: Table) -> None:
 
 
 def test_a_unique_attribute_needs_a_model_of_its_own(table: Table) -> None:
-    """ElectroDB 385: ``unique=True`` is all that is to be written."""
+    """ElectroDB 385: ``unique=True`` is enough."""
     first = meeting(room="blue")
     with assert_requests(["TransactWriteItems"]), pytest.raises(IntegrityError) as raised:
         meeting(meeting_id="n", room="blue")
@@ -267,7 +267,7 @@ def test_a_unique_attribute_needs_a_model_of_its_own(table: Table) -> None:
 
 
 def test_an_unrelated_update_reads_first(table: Table) -> None:
-    """OneTable 129: only a change of what is unique is a transaction, and none is preceded by a read."""
+    """OneTable 129: only a change of a unique value is a transaction, without a read before it."""
     obj = meeting(room="blue")
     obj.topic = "budget"
     with assert_requests(["UpdateItem"]):
@@ -280,7 +280,7 @@ def test_an_unrelated_update_reads_first(table: Table) -> None:
 
 
 def test_a_transaction_is_sent_before_its_end(table: Table) -> None:
-    """OneTable 134: nothing is sent by the creation itself, and the times that are stored are times."""
+    """OneTable 134: the creation itself does not send a request, and stored times are times."""
     with assert_requests(["TransactWriteItems"]) as sent, transactions.atomic():
         meeting(room="blue")
         assert sent == []
@@ -300,7 +300,7 @@ def test_an_unchanged_value_is_its_own_conflict(table: Table) -> None:
 
 
 def test_an_update_within_a_transaction_gives_less_back() -> None:
-    """OneTable 245: the object has every attribute as it is stored, computed ones too."""
+    """OneTable 245: the object has every stored attribute, including computed ones."""
     obj = meeting(room="blue", seats=3)
     obj.room, obj.seats = "red", F("seats") + 2
     obj.save()
@@ -312,7 +312,7 @@ def test_an_update_within_a_transaction_gives_less_back() -> None:
 
 @pytest.mark.parametrize("room", [None, "blue"])
 def test_an_object_without_its_unique_value_cannot_be_removed(table: Table, room: str | None) -> None:
-    """OneTable 317, 314: with the value or without it, an object can be updated, deleted, restored and removed."""
+    """OneTable 317, 314: with and without the value, an object can be updated, deleted, restored and removed."""
     obj = meeting(room=room)
     obj.delete()
     assert claims(table) == {}
@@ -326,7 +326,7 @@ def test_an_object_without_its_unique_value_cannot_be_removed(table: Table, room
 
 @pytest.mark.parametrize("write", [upsert, update_or_create])
 def test_a_second_upsert_is_a_violation(table: Table, write: Callable[..., None]) -> None:
-    """OneTable 323: updating or creating the same object with its unique value works as often as it is done."""
+    """OneTable 323: updating or creating the same object with its unique value works repeatedly."""
     for topic in ("one", "two", "three"):
         write(room="blue", topic=topic)
     assert Meeting.objects.get(pk="m").topic == "three"
@@ -335,7 +335,7 @@ def test_a_second_upsert_is_a_violation(table: Table, write: Callable[..., None]
 
 
 def test_a_scoped_value_can_be_taken_by_an_update(table: Table) -> None:
-    """OneTable 528: an update is refused as a creation is, moves the claim, and leaves nothing else behind."""
+    """OneTable 528: an update has the same conflicts as a creation, moves the claim, and leaves no other traces."""
     for number, (hall, row) in enumerate([("a", 1), ("a", 2), ("b", 1)]):
         Seat.objects.create(seat_id=str(number), hall=hall, row=row)
     count = len(stored(table))
@@ -384,7 +384,7 @@ def test_only_one_deleted_object_may_have_had_a_value(table: Table) -> None:
 
 
 def test_an_upsert_of_a_deleted_object_makes_a_second_one(table: Table) -> None:
-    """django-safedelete 98: it says that the object is in the trash, and changes nothing."""
+    """django-safedelete 98: the error says that the object is in the trash, and nothing changes."""
     meeting(room="blue").delete()
     before = stored(table)
     with pytest.raises(AlreadyExists, match="in the trash: restore it"):
@@ -395,7 +395,7 @@ def test_an_upsert_of_a_deleted_object_makes_a_second_one(table: Table) -> None:
 
 
 def test_a_form_does_not_know_of_a_conditional_constraint() -> None:
-    """django-safedelete 203: what is unique is validated, and what deleted objects hold is free."""
+    """django-safedelete 203: unique values are validated, and those of deleted objects are free."""
     meeting(room="blue").delete()
     Meeting(meeting_id="n", team="t", room="blue").full_clean()
     meeting(meeting_id="n", room="blue")
@@ -408,11 +408,11 @@ def test_a_form_does_not_know_of_a_conditional_constraint() -> None:
         Seat(seat_id="3", hall="h", guest="ann", status="taken").full_clean()
 
 
-# messages that name what is missing; no half keys, no null or empty value on a key
+# messages that name the missing part; no partial keys, no null or empty values in a key
 
 
 def test_a_part_that_is_missing_is_not_named() -> None:
-    """ElectroDB 406: a query names the key and what is not given; a write names the attribute of the primary key."""
+    """ElectroDB 406: a query names the key and its missing parts; a write names the attribute of the primary key."""
     with pytest.raises(NoAccessPattern) as raised:
         list(Meeting.objects.filter(status="held"))
     assert "by_team (gs1) 'TEAM#{team}' / '{status}#{starts_at}#{meeting_id}': team is not given." in str(raised.value)
@@ -430,7 +430,7 @@ def test_an_update_asks_for_what_it_does_not_change(table: Table) -> None:
 
 
 def test_removing_an_attribute_asks_for_every_key(table: Table) -> None:
-    """ElectroDB 182: an attribute of a stored object is removed by one request, which creates no object."""
+    """ElectroDB 182: one request removes an attribute of a stored object, without creating one."""
     meeting(topic="budget")
     with assert_requests(["UpdateItem"]):
         assert Meeting.objects.filter(pk="m").update(topic=models.REMOVE) == 1
@@ -458,7 +458,7 @@ def test_a_partial_key_is_generated(table: Table, write: Callable[..., None], mi
 @pytest.mark.parametrize("empty", [None, ""])
 @pytest.mark.parametrize("write", UPDATES)
 def test_an_empty_value_is_written_on_a_key(table: Table, write: Callable[..., None], empty: str | None) -> None:
-    """Dynamoid 371, 679: the object leaves the index, and nothing that DynamoDB refuses is sent."""
+    """Dynamoid 371, 679: the object leaves the index, without a request that DynamoDB rejects."""
     meeting()
     write(host=empty)
     assert {*keys(table)} == {"gs1pk", "gs1sk"}
@@ -468,7 +468,7 @@ def test_an_empty_value_is_written_on_a_key(table: Table, write: Callable[..., N
     assert_consistent()
 
 
-# batch writes that lose nothing and say what failed
+# complete batch writes with reports of failures
 
 
 def left_out(kept: int, *, times: int) -> Any:
@@ -491,12 +491,12 @@ def left_out(kept: int, *, times: int) -> Any:
 
 
 def tickets(count: int) -> list[Ticket]:
-    """Tickets that are not stored."""
+    """Return unsaved tickets."""
     return [Ticket(code=f"{number:04}") for number in range(count)]
 
 
 def test_items_of_a_batch_are_missing_without_an_error() -> None:
-    """PynamoDB 1257, OneTable 470, 486: what DynamoDB leaves out is sent again until it is written."""
+    """PynamoDB 1257, OneTable 470, 486: unprocessed items are sent again until they are written."""
     with left_out(7, times=12):
         result = Ticket.objects.bulk_create(tickets(120), update_conflicts=True)
     assert Ticket.objects.count() == len(result) == 120
@@ -512,14 +512,14 @@ def test_pynamodbs_batch_drops_what_is_left_out() -> None:
 
 
 def test_pynamodbs_batch_ends_in_silence() -> None:
-    """PynamoDB 1257: what is left out for good is an error."""
+    """PynamoDB 1257: items that stay unprocessed raise an error."""
     with left_out(0, times=1000), pytest.raises(PutError), Ticket.batch_write() as batch:
         for each in tickets(30):
             batch.save(each)
 
 
 def test_after_a_failure_nobody_knows_what_to_repeat() -> None:
-    """PynamoDB 1046: the error names what is written, what is not, and why; only the rest is written again."""
+    """PynamoDB 1046: the error names written and unwritten items and the reason, so only the rest is written again."""
     given = tickets(90)
     asked: list[str] = []
 
@@ -541,7 +541,7 @@ def test_after_a_failure_nobody_knows_what_to_repeat() -> None:
 
 
 def test_one_key_twice_in_a_batch_fails_as_a_whole() -> None:
-    """PynamoDB 1243: duplicates are reported before anything is sent, left out, or the last one wins, as asked for."""
+    """PynamoDB 1243: duplicates raise an error before any request, are skipped, or the last one wins, as requested."""
     given = [Ticket(code="a"), Ticket(code="b"), Ticket(code="a")]
     with assert_requests(0), pytest.raises(AlreadyExists, match=r"two catalog\.Ticket objects with pk 'a'"):
         Ticket.objects.bulk_create(given)

@@ -1,4 +1,4 @@
-"""The same operations on records in a table of each form: alike in what they give, and in what they leave."""
+"""The same operations on records in a table of each form have equal results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def both(engine: Table) -> Iterator[tuple[Model, Model]]:
 
 
 def create(model: Model, one: str, other: str, value: Any) -> Any:
-    """Make a record that may be there already, with a number that may be taken."""
+    """Create a record that may exist, with a number that may be taken."""
     model.objects.create(id=one, data={"author": value or ""}, isbn=value)
 
 
@@ -58,7 +58,7 @@ def restore(model: Model, one: str, other: str, value: Any) -> Any:
 
 
 def destroy(model: Model, one: str, other: str, value: Any) -> Any:
-    """For good."""
+    """Delete permanently."""
     model.all_objects.get(pk=one).hard_delete()
 
 
@@ -77,7 +77,7 @@ def block(model: Model, one: str, other: str, value: Any) -> Any:
 
 
 def read(model: Model, one: str, other: str, value: Any) -> Any:
-    """By keys, by lists and by what is unique."""
+    """Read by keys, lists and unique values."""
     return (
         sorted(model.objects.in_bulk([one, other])),
         sorted(model.objects.filter(author=value or "x").exclude(id=other).values_list("id", flat=True)),
@@ -91,7 +91,7 @@ OPERATIONS = st.sampled_from([create, create, save, update, delete, restore, des
 
 
 def outcome(operation: Callable[..., Any], model: Model, *given: Any) -> Any:
-    """What an operation gives, or the class of its error."""
+    """Return the result of an operation, or the class of its error."""
     try:
         return operation(model, *given)
     except (DynamoSingleError, model.DoesNotExist) as error:

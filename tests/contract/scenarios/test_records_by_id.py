@@ -27,7 +27,7 @@ def several(goods: Any) -> list[Any]:
 
 
 def keys_stored(kept: Table) -> set[str]:
-    """The keys of all items as they lie in the table, the parts of one with a blank between."""
+    """Return the stored keys of all items, with a space between the parts."""
     parts = ("id",) if kept.settings.key == "id" else ("pk", "sk")
     return {" ".join(item[name]["S"] for name in parts) for item in as_stored(kept)}
 

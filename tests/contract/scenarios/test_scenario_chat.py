@@ -1,4 +1,4 @@
-"""Users and servers of a chat, many to many: the items as they lie in the table, and the requests of each question."""
+"""Users and servers of a chat, many-to-many: the stored items, and the requests of each query."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_users_servers_are_one_query_and_one_batch() -> None:
 
 @pytest.mark.usefixtures("chat")
 def test_joining_and_leaving_keep_the_count() -> None:
-    """One reading of the name and one transaction; the server's number of members is there without counting."""
+    """One read of the name and one transaction; the server has the number of members without a count."""
     with assert_requests(["GetItem", "TransactWriteItems"]):
         member = ChatMembership.objects.create(server_id="2", user_id="2")
     with assert_requests(["GetItem"]):
@@ -91,7 +91,7 @@ def test_joining_and_leaving_keep_the_count() -> None:
 
 @pytest.mark.usefixtures("chat")
 def test_renaming_a_user_is_one_transaction_and_renaming_a_server_one_item(table: Table) -> None:
-    """The user's few copies go along; the thousands of members know nothing of their server's name."""
+    """The user's few copies are updated; the thousands of members do not contain their server's name."""
     john = ChatUser.objects.get(pk="1")
     john.username = "Jack"
     looks = ["Query"] * 4  # memberships, live and in the trash; invitations; profiles
@@ -122,7 +122,7 @@ def messages(table: Table) -> list[ChatMessage]:
 
 
 def read(queryset: Any) -> str:
-    """The texts of what one Query reads, which reads nothing else."""
+    """Return the strings of one Query, which reads only them."""
     with assert_requests(["Query"]) as sent:
         found = [message.text for message in queryset]
     assert sent[0].response is not None
@@ -131,7 +131,7 @@ def read(queryset: Any) -> str:
 
 
 def test_a_message_lies_in_its_chat_under_its_time_and_identifier(table: Table) -> None:
-    """With both, and the chat, as attributes: nothing is read out of a key."""
+    """Time, identifier and chat are attributes too, so no key is parsed."""
     with assert_requests(["PutItem"]):
         message = ChatMessage.objects.create(chat_id="1", sent_at=NOON, text="Hi")
     ((key, item),) = everything(table).items()
@@ -149,7 +149,7 @@ def test_a_message_lies_in_its_chat_under_its_time_and_identifier(table: Table) 
 
 @pytest.mark.usefixtures("chat")
 def test_messages_of_one_instant_keep_apart_and_in_order(table: Table) -> None:
-    """The time stands in the sort key as text that sorts, with the identifier after it."""
+    """The sort key contains the time as a sortable string, followed by the identifier."""
     moments: list[tuple[Any, str]] = [(NOON, "b"), (NOON + datetime.timedelta(seconds=1), "c"), (NOON, "a")]
     with transactions.atomic():
         for sent_at, name in moments:
@@ -167,14 +167,14 @@ def test_messages_of_one_instant_keep_apart_and_in_order(table: Table) -> None:
 
 @pytest.mark.usefixtures("messages")
 def test_messages_of_one_instant_are_read_in_the_order_in_which_they_were_sent() -> None:
-    """The identifier stands after the time, and sorts by when it was made."""
+    """The identifier follows the time, and sorts by its creation."""
     assert read(ChatMessage.objects.filter(chat_id="1")) == "abcd"
     assert read(ChatMessage.objects.filter(chat_id="1", sent_at=NOON)) == "ab"
 
 
 @pytest.mark.usefixtures("messages")
 def test_the_newest_come_first() -> None:
-    """As many as are asked for, and the older ones page by page although others come meanwhile."""
+    """The requested number comes first, and older ones follow page by page during new messages."""
     newest_first = ChatMessage.objects.filter(chat_id="1").order_by("-sent_at", "-message_id")
     assert read(newest_first[:3]) == "dcb"
     page = newest_first.page(size=2)
@@ -196,7 +196,7 @@ def test_since_before_and_by_day() -> None:
 
 
 def test_a_message_is_found_by_its_identifier_alone(messages: list[ChatMessage]) -> None:
-    """By the index: one item is read, however many messages and chats there are."""
+    """The index reads one item, whatever the number of messages and chats is."""
     with assert_requests(["Query"]) as sent:
         assert ChatMessage.objects.get(message_id=messages[2].message_id).text == "c"
     assert sent[0].params["IndexName"] == "gs1"

@@ -1,7 +1,7 @@
 """S4, several ways to log in, with the accounts as they are: the scenario's items, and the requests of each operation.
 
-What differs from the scenario's table, and why, is in decisions 7, 28 and 35: the password is stored once, with the
-user, unless a way has a secret of its own; the user has attributes besides; claims keep each identifier one user's.
+Decisions 7, 28 and 35 explain the differences from the scenario's table: the password is stored once with the user,
+unless a method has a separate secret; the user has more attributes; claims make each identifier unique.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.contract.tables import assert_consistent, everything
 PASSWORD = "a-good-password"
 #: The login item through the index, and the user that it names.
 LOGIN = ["Query", "GetItem"]
-#: The login item is not in the index, and nobody claims what was typed.
+#: The login item is not in the index, and no user claims the input.
 NOBODY = ["Query", "GetItem"]
 OLD, NEW = "user1@example.com", "new@example.com"
 
@@ -39,7 +39,7 @@ def _ways(settings: Any) -> None:
 
 @pytest.fixture
 def mike(table: Table) -> User:
-    """The scenario's user, whose address is confirmed."""
+    """Return the scenario's user with a confirmed address."""
     mike = User.objects.create_user("Mike", OLD, PASSWORD, user_id="1")
     mike.confirm_email()
     mike.save()
@@ -57,7 +57,7 @@ def own(table: Table) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def opens(typed: str, password: str = PASSWORD) -> bool:
-    """Whether somebody gets in."""
+    """Return whether a login succeeds."""
     return authenticate(username=typed, password=password) is not None
 
 
@@ -72,7 +72,7 @@ def sends(requests: list[str], hashes: int = 0) -> Iterator[None]:
 
 
 def test_the_items_equal_the_scenarios_table(mike: User, table: Table) -> None:
-    """The scenario's three items and their attributes; nothing has to be parsed out of a key."""
+    """They are the scenario's three items with their attributes, and no key has to be parsed."""
     found = own(table)
     assert found.keys() == {("USER#1", "#METADATA"), ("USER#1", f"EMAIL#{OLD}"), ("USER#1", "USERNAME#Mike")}
     user = found["USER#1", "#METADATA"]
@@ -118,7 +118,7 @@ def test_each_further_way_is_an_item_of_the_same_form_and_needs_no_new_index(mik
 def test_a_way_with_a_secret_of_its_own_has_its_hash_as_the_scenario_has_it(
     mike: User, table: Table, settings: Any
 ) -> None:
-    """It opens this way alone; setting it is one transaction."""
+    """It opens only this method, and one transaction sets it."""
     settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username"], "SECRETS": {"username": 6}}
     with sends(["TransactWriteItems"], hashes=1):
         mike.logins.set_secret("username", "471100")
@@ -153,7 +153,7 @@ def test_a_new_password_removes_the_secret_of_addresses(mike: User, table: Table
 
 @pytest.mark.parametrize("given", [None, "471100"])
 def test_the_secret_of_addresses_is_a_last_way(mike: User, settings: Any, given: str | None) -> None:
-    """A user without a password logs in by it: it cannot be removed, and the user name opens nothing."""
+    """A user without a password logs in with it: it cannot be removed, and the user name does not work."""
     settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username"], "SECRETS": {"email": 6}}
     mike.logins.set_secret("email", "123456")
     User.objects.filter(pk="1").update(password="!unusable")
@@ -283,7 +283,7 @@ def test_a_change_of_address_is_one_transaction(mike: User) -> None:
 
 
 def test_at_each_moment_of_a_change_exactly_one_address_opens(mike: User, table: Table) -> None:
-    """Before its one request, after it, and as long as the index shows what was before."""
+    """This holds before the single request, after it, and while the index is outdated."""
     seen = []
 
     def watching(operation: str, params: Any) -> None:

@@ -56,7 +56,7 @@ def chat(declared: Any, table: Table) -> Any:
 
 
 def own(table: Table) -> dict[tuple[str, str], dict[str, str]]:
-    """Every item, without what the app itself needs besides: the type, the references, the index's keys."""
+    """Return every item without the app's own attributes: type, references, and index keys."""
     hidden = {"pk", "sk", "itemType", "gs1pk", "gs1sk", "user_id", "server_id"}
     return {
         key: {name: value["S"] for name, value in item.items() if name not in hidden}

@@ -1,4 +1,4 @@
-"""S5 with ``accounts.User`` as its users: the memberships of a chat beside the ways to log in."""
+"""S5 with ``accounts.User`` as its users: the memberships of a chat next to the login methods."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def declared() -> Iterator[Any]:
 
 @pytest.fixture
 def gaming(declared: Any, table: Table) -> Any:
-    """A server on which nobody is."""
+    """Return a server without users."""
     return declared[0].objects.create(server_id="1", name="Gaming")
 
 
@@ -70,18 +70,18 @@ def john(declared: Any, table: Table) -> User:
 
 @pytest.fixture
 def ann(declared: Any, table: Table) -> User:
-    """Another one."""
+    """Return another user."""
     return User.objects.create_user("Ann", ANN, PASSWORD, user_id="2")
 
 
 def roles(member: Any, server: Any) -> dict[str, str]:
-    """What the members of a server are called and may do: one Query."""
+    """Return the names and roles of a server's members, in one Query."""
     with assert_requests(["Query"]):
         return {each.username: each.role for each in member.objects.filter(server=server)}
 
 
 def test_the_declaration_passes_the_checks(declared: Any) -> None:
-    """Those of the models; others of the tests lie at the scenario's keys, too."""
+    """The model checks pass; other test models also use the scenario's keys."""
     assert [message for model in (*declared, User) for message in check_model(model)] == []
 
 
@@ -178,7 +178,7 @@ def test_both_sides_are_prefetched(declared: Any, gaming: Any, john: User, ann: 
 def test_a_new_name_is_copied_with_its_claim_and_its_login(
     declared: Any, gaming: Any, john: User, table: Table
 ) -> None:
-    """One transaction of the user, the claims, the login and the memberships; a name that is taken changes nothing."""
+    """One transaction writes the user, the claims, the login and the memberships; a taken name changes nothing."""
     gaming.users.add(john)
     User.objects.create_user("Mike")
     john.username = "Mike"

@@ -35,7 +35,7 @@ STORED = {
     "publisher": {"S": "Press"},
 }
 PERSON = {"firstname": "Mike", "lastname": "Example", "email": "mike@example.com", "age": 40}
-#: What the app itself needs of an item besides the scenario's attributes: the type, and the indexes' keys.
+#: The app's own attributes in addition to the scenario's: the type, and index keys.
 OWN = {"itemType", "gs1pk", "gs1sk", "gs2pk", "gs2sk"}
 #: A table's key, where it is none of the scenario's attributes.
 KEY = {"pk", "sk"}
@@ -74,12 +74,12 @@ def book(product: Any, user: Any) -> Any:
 
 
 def item_of(kept: Table, obj: Any) -> dict[str, Any]:
-    """The object's item as it lies in the table."""
+    """Return the object's stored item."""
     return next(item for item in as_stored(kept) if item.get("id") == {"S": obj.id})
 
 
 def milliseconds(moment: Any) -> dict[str, str]:
-    """A moment as it is stored."""
+    """Return the stored form of a datetime."""
     return {"N": str((moment - clock.EPOCH) // timedelta(milliseconds=1))}
 
 
@@ -148,7 +148,7 @@ def test_each_operation_is_one_request(product: Any, user: Any) -> None:
 def test_a_nested_value_is_updated_in_place_under_conditions(
     product: Any, book: Any, user: Any, kept: Table, place: str
 ) -> None:
-    """``SET data.price``, if the record is there and its author is me; nothing else of the map is sent."""
+    """The request is ``SET data.price``, if the record exists with this author, without other elements of the map."""
     mine = product.objects.filter(pk=book.pk, created_by=user)
     with assert_requests(["UpdateItem"]) as sent:
         assert mine.update(data__price=Decimal("389.50")) == 1

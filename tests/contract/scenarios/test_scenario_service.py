@@ -1,4 +1,4 @@
-"""The user service: users and e-mail addresses, over shards: the items as they lie in the table, and the requests."""
+"""The user service: users and e-mail addresses over shards, with stored items and requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.catalog.service import Beneficiary, ServiceEmail, ServiceUser
 from tests.contract.tables import assert_consistent, everything
 
 ID = "wf5yU_5f63gqauSOLpP5O"
-#: When the scenario's user and its address were made.
+#: The creation times of the scenario's user and its address.
 CREATED = datetime.fromtimestamp(1726824079, tz=UTC)
 ADDED = datetime.fromtimestamp(1726824178, tz=UTC)
 
@@ -147,7 +147,7 @@ def test_an_address_belongs_to_one_user() -> None:
 
 
 def test_the_same_over_shards(service: Table, user: ServiceUser) -> None:
-    """After a growth a question without a time asks old and new shards, and one with a time those of that time."""
+    """After a growth, a query without a time reads old and new shards, and one with a time only those of its time."""
     with frozen_time(ADDED) as time:
         sharded()
         time.move(timedelta(hours=2))

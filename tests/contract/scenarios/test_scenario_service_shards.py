@@ -1,6 +1,6 @@
-"""The user service over shards: raw items, and what each of its questions and writes sends after a growth.
+"""The user service over shards: stored items, and the requests of each query and write after a growth.
 
-One user and one address were made in one shard; four users, each of the first two with two addresses, in eight.
+One user and one address are in one shard; four users, two of them with two addresses each, are in eight.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ALL_SHARDS = ["Query"] * 9
 
 @pytest.fixture
 def grown(service: Table, user: ServiceUser) -> Iterator[Any]:
-    """Two hours after eight shards were recorded, with users and addresses in them."""
+    """Move the clock to two hours after the growth, with users and addresses in eight shards."""
     with frozen_time(ADDED) as time:
         for model in (ServiceUser, ServiceEmail):
             shard_record.grow(get_table("service"), registry.layout_of(model), 8, clock.instant() + timedelta(hours=1))
@@ -47,7 +47,7 @@ def grown(service: Table, user: ServiceUser) -> Iterator[Any]:
 
 
 def test_items_of_a_shard_lie_as_those_of_one_with_its_number(service: Table, grown: Any) -> None:
-    """It stands at the end of each partition, and nowhere else; what was there before the growth stays as it was."""
+    """The number is only at the end of each partition; earlier items are unchanged."""
     found = everything(service)
     made = found["user!4", "userId#u0"]
     assert {name: value for name, value in made.items() if name.startswith(("pk", "sk", "gs"))} == {
@@ -74,18 +74,18 @@ def test_items_of_a_shard_lie_as_those_of_one_with_its_number(service: Table, gr
 
 
 def bo() -> ServiceUser:
-    """The first user of the eight shards, who is not read."""
+    """Return the first user of the eight shards without reading it."""
     return ServiceUser(user_id="u0")
 
 
 def of_these_minutes() -> dict[str, Any]:
-    """The times for which eight shards are recorded, up to now."""
+    """Return the times with eight shards, up to now."""
     return {"created__gte": clock.instant() - timedelta(minutes=5), "created__lte": clock.instant()}
 
 
 EMAILS, USERS = ServiceEmail.objects, ServiceUser.objects
 TWO = ["bo00@example.org", "bo01@example.org"]
-#: Each question, what it gives, and what it sends.
+#: Each query, its results and its requests.
 QUESTIONS: dict[str, tuple[Callable[[], object], object, list[str]]] = {
     "an address": (lambda: EMAILS.get(email="me@example.org").user_id, ID, ["BatchGetItem"]),
     "an address with its user": (
@@ -210,7 +210,7 @@ def test_a_growth_later_a_creation_checks_three_keys() -> None:
 
 
 def test_partitions_of_many_shards_are_read_within_a_bound(service: Table) -> None:
-    """Each shard of each partition is a Query, 10,000 at most; the error says how many partitions there may be."""
+    """Each shard of each partition takes a Query, 10,000 at most; the error contains the limit of partitions."""
     shard_record.record_first(service, registry.layout_of(ServiceEmail), 64)
     users = [f"u{number}" for number in range(157)]
     found = ServiceEmail.objects.using_index("by_user")

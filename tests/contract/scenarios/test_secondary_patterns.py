@@ -23,7 +23,7 @@ WORKERS = 4
 
 
 def at_once(work: Callable[[int], object]) -> None:
-    """The same in several threads, which begin together; the first error of one is raised."""
+    """Call a function in several threads that start together; raise the first error."""
     barrier = threading.Barrier(WORKERS)
     errors: list[BaseException] = []
 
@@ -44,7 +44,7 @@ def at_once(work: Callable[[int], object]) -> None:
 
 
 def test_each_job_of_a_queue_is_taken_once(table: Table) -> None:
-    """By whoever is the first to update it."""
+    """The first process to update it takes it."""
     for number in range(12):
         Dispatch.objects.create(dispatch_id=str(number), rank=number)
     taken: Counter[str] = Counter()
@@ -75,7 +75,7 @@ def page(table: Table) -> Iterator[Any]:
 
 
 def test_no_version_is_lost_or_written_over(page: Any) -> None:
-    """Of editors who begin from one revision one is first, and the others begin again."""
+    """If several editors start from one revision, the first succeeds, and the others retry."""
     page.objects.create(leaf_id="x")
 
     def edit(worker: int) -> None:
@@ -99,7 +99,7 @@ def test_no_version_is_lost_or_written_over(page: Any) -> None:
 
 
 def test_no_points_are_lost_on_a_leaderboard(table: Table) -> None:
-    """The place on the board is that of the sum."""
+    """The position on the board matches the sum."""
     with forgotten():
         keys = {"board": models.IndexKey("gs1", "BOARD", "{points}#{player}")}
         points = models.IntegerAttribute(default=0)

@@ -1,4 +1,4 @@
-"""A table whose key is ``id`` alone: what lies in it, what tools make of it, and what is refused there."""
+"""A table with only the key ``id``: its items, its tools, and unsupported features."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from tests.histories.app import history
 from tests.unit.declaring import declare, forgotten, messages
 
 OLD = "product-0e6b9a52-c8a4-11f0-9b4e-0242ac120002"
-#: A record as another system has written it, which knows nothing of types and indexes.
+#: A record from another system, without a type or index keys.
 WRITTEN = {
     "id": {"S": OLD},
     "data": {"M": {"author": {"S": "a"}}},
@@ -60,7 +60,7 @@ def place(engine: Table) -> Iterator[str]:
 
 
 def run(command: str, *arguments: str) -> str:
-    """What a command prints."""
+    """Return the output of a command."""
     out = io.StringIO()
     call_command(command, *arguments, stdout=out, stderr=out, no_color=True)
     return out.getvalue()
@@ -71,7 +71,7 @@ def put(kept: Table, item: dict[str, Any]) -> None:
     Table(kept.settings).send(Request("PutItem", {"Item": item}))
 
 
-# what is refused
+# unsupported features
 
 
 @pytest.mark.parametrize("identifier", ["nonsense", "user-1", "user-2026-11-22"])
@@ -162,7 +162,7 @@ def test_statements_insert_items_by_their_id(kept: Table, place: str) -> None:
 def test_an_item_of_a_records_type_that_is_none_is_read_without_identifier_and_reported(
     goods: Any, kept: Table
 ) -> None:
-    """As one that lacks the attribute is in a table with a key of two parts."""
+    """It behaves like an item without the attribute in a table with two keys."""
     goods.objects.create(data={"author": "a"})
     (item,) = as_stored(kept)
     put(kept, {**item, "id": {"S": "#x|#y"}})
@@ -170,7 +170,7 @@ def test_an_item_of_a_records_type_that_is_none_is_read_without_identifier_and_r
     assert [finding.key for finding in verify("products")] == [("x", "#y")]
 
 
-# what is shown
+# display
 
 
 def test_explain_shows_what_is_sent(goods: Any, kept: Table) -> None:
@@ -221,7 +221,7 @@ def test_the_admin_lists_changes_and_shows_a_record(goods: Any, kept: Table, reg
 
 
 def test_a_joined_id_is_no_way_round_what_is_masked(goods: Any, kept: Table, registered: Registering) -> None:
-    """The page of a partition takes a text for a partition, and never for a whole key."""
+    """The page of a partition accepts a partition, but never a complete key."""
     pages: Pages = registered(goods)
     goods.objects.create(data={}, isbn="1")
     listed = pages.get(f"dynamodb/table/?{urlencode({'alias': 'products', 'pk': '#UNIQUE#Goods#isbn#1|#CLAIM'})}")
@@ -258,7 +258,7 @@ def test_what_does_not_fit_together_is_found_and_repaired(goods: Any, kept: Tabl
 
 
 def test_records_that_something_else_has_written_are_taken_over_by_a_rebuild(goods: Any, kept: Table) -> None:
-    """They get their type, what is extracted, and the indexes' keys; all else of them stays as it is."""
+    """They get their type, extracted values and index keys; everything else is unchanged."""
     put(kept, WRITTEN)
     put(kept, {"id": {"S": "config"}, "n": {"N": "1"}})
     with pytest.raises(UnexpectedItem, match=r"itemType None.*dynamo_rebuild --alias products takes over"):
@@ -281,7 +281,7 @@ def test_records_that_something_else_has_written_are_taken_over_by_a_rebuild(goo
 
 
 def test_records_that_something_else_has_written_are_reported_by_their_model(goods: Any, kept: Table) -> None:
-    """No list has them, and nobody is told of that who only lists."""
+    """No list contains them, and a list does not report this."""
     put(kept, WRITTEN)
     assert list(goods.objects.filter(author="a")) == list(goods.objects.all()) == []
     out = io.StringIO()
@@ -360,7 +360,7 @@ def test_migrations_carry_records_over_and_keep_their_state_there(kept: Table, t
 
 
 def test_the_projects_only_table_may_be_one(kept: Table, tmp_path: Path) -> None:
-    """The record of applied migrations lies there too, and is found by a Scan."""
+    """It also contains the record of applied migrations, which a Scan finds."""
     only = {"default": {**settings.DYNAMO_SINGLE["products"]}}
     with override_settings(DYNAMO_SINGLE=only), history(tmp_path) as app:
         model = product("default", "histories")

@@ -1,4 +1,4 @@
-"""``USE_TZ = False``, in three zones: moments are naive and local to a project, as Django has them, and stored as ever.
+"""``USE_TZ = False`` in three zones: datetimes are naive and local in a project, as in Django, and stored as usual.
 
 Each test runs by the clocks of Berlin and New York, which change, and of Kolkata, which is half an hour off.
 """
@@ -48,23 +48,23 @@ def zone(request: pytest.FixtureRequest, table: Table) -> Iterator[ZoneInfo]:
 
 @pytest.fixture(params=TWICE)
 def twice(request: pytest.FixtureRequest, table: Table) -> Iterator[tuple[datetime, datetime]]:
-    """One time of day that comes twice, with an hour between, and the clocks of such a project."""
+    """Return a local time that occurs twice an hour apart, and the clocks of the project."""
     with override_settings(USE_TZ=False, TIME_ZONE=request.param):
         yield TWICE[request.param], TWICE[request.param].replace(fold=1)
 
 
 def milliseconds(moment: datetime, zone: ZoneInfo) -> str:
-    """A naive moment as it is stored."""
+    """Return the stored form of a naive datetime."""
     return str(round(moment.replace(tzinfo=zone).timestamp() * 1000))
 
 
 def reread(obj: Any) -> Any:
-    """The object as it is stored."""
+    """Return the stored object."""
     return type(obj).objects.get(pk=obj.pk)
 
 
 def test_a_moment_comes_back_as_it_was_given(zone: ZoneInfo, table: Table) -> None:
-    """Naive, by the clocks of the project; the item holds the same number as ever."""
+    """It is naive and local; the item contains the usual number."""
     sample = Sample.objects.create(sample_id="s", moment=NEW_YEAR)
     assert (sample.moment, sample.moment.tzinfo) == (NEW_YEAR, None)
     assert (reread(sample).moment, reread(sample).moment.tzinfo) == (NEW_YEAR, None)
@@ -72,13 +72,13 @@ def test_a_moment_comes_back_as_it_was_given(zone: ZoneInfo, table: Table) -> No
 
 
 def test_an_aware_moment_is_the_same_moment(zone: ZoneInfo) -> None:
-    """It is converted, as PostgreSQL does for Django."""
+    """It is converted, as in PostgreSQL for Django."""
     sample = Sample.objects.create(moment=NEW_YEAR.replace(tzinfo=zone).astimezone(UTC))
     assert reread(sample).moment == NEW_YEAR
 
 
 def test_what_a_project_with_time_zones_wrote_is_read_by_the_clocks(zone: ZoneInfo) -> None:
-    """So the setting can be changed, in both directions, with data in the table."""
+    """The setting can therefore change in both directions with data in the table."""
     with override_settings(USE_TZ=True):
         sample = Sample.objects.create(moment=NEW_YEAR.replace(tzinfo=zone))
     assert reread(sample).moment == NEW_YEAR
@@ -87,7 +87,7 @@ def test_what_a_project_with_time_zones_wrote_is_read_by_the_clocks(zone: ZoneIn
 
 
 def test_the_hour_that_comes_twice_is_two_hours(twice: tuple[datetime, datetime]) -> None:
-    """``fold`` tells them apart: in what is stored, in a save, in a lookup, in an order and in a count."""
+    """``fold`` distinguishes them in the item, a save, a lookup, an order and a count."""
     first, second = twice
     samples = [Sample.objects.create(sample_id=str(number), moment=moment) for number, moment in enumerate(twice)]
     assert [reread(each).moment.fold for each in samples] == [0, 1]
@@ -103,7 +103,7 @@ def test_the_hour_that_comes_twice_is_two_hours(twice: tuple[datetime, datetime]
 
 
 def test_a_time_that_clocks_skip_is_the_one_that_they_show() -> None:
-    """Of what clocks never show, the object has at once what a reading gives."""
+    """For a time that does not exist locally, the object has the value of a read."""
     with override_settings(USE_TZ=False, TIME_ZONE="Europe/Berlin"):
         sample = Sample.objects.create(moment=datetime(2024, 3, 31, 2, 30))
         assert reread(sample).moment == datetime(2024, 3, 31, 3, 30)
@@ -123,7 +123,7 @@ def test_a_time_that_clocks_skip_is_the_one_that_they_show() -> None:
     ],
 )
 def test_a_lookup_goes_by_the_clocks_of_the_project(condition: dict[str, Any], zone: ZoneInfo) -> None:
-    """It finds the first minutes of the year, and not the last ones of the year before."""
+    """The lookup finds the first minutes of the year, and excludes the last ones of the previous year."""
     for number, moment in enumerate((NEW_YEAR - timedelta(hours=1), NEW_YEAR)):
         Order.objects.create(customer="c", number=number, placed_at=moment)
     assert [order.number for order in Order.objects.filter(**condition)] == [1]
@@ -141,7 +141,7 @@ def test_a_time_zone_that_is_activated_changes_nothing(zone: ZoneInfo) -> None:
 
 
 def test_the_keys_hold_utc(zone: ZoneInfo, table: Table) -> None:
-    """Stored keys do not depend on the settings, and what is in the table fits together."""
+    """Stored keys do not depend on the settings, and the table is consistent."""
     Order.objects.create(customer="c", number=1, placed_at=NEW_YEAR)
     key = stored(table)["CUSTOMER#c"]["gs1sk"]["S"]
     in_utc = NEW_YEAR.replace(tzinfo=zone).astimezone(UTC)
@@ -164,7 +164,7 @@ def test_a_moment_in_a_primary_key_gives_one_pk(zone: ZoneInfo) -> None:
 
 
 def test_pages_follow_each_other_by_a_moment(zone: ZoneInfo) -> None:
-    """A cursor made of a naive moment leads to the next page."""
+    """A cursor with a naive datetime leads to the next page."""
     for number in range(5):
         Order.objects.create(customer="c", number=number, placed_at=NEW_YEAR + timedelta(minutes=number))
     orders = Order.objects.filter(placed_at__isnull=False).order_by("placed_at")
@@ -189,7 +189,7 @@ def test_what_sets_itself_is_naive_and_now(zone: ZoneInfo) -> None:
 
 
 def reread_deleted(obj: Any) -> Any:
-    """The object as it lies in the trash."""
+    """Return the object in the trash."""
     return type(obj).all_objects.get(pk=obj.pk)
 
 
@@ -201,7 +201,7 @@ def test_adding_to_a_moment_adds_to_the_moment(zone: ZoneInfo) -> None:
 
 
 def test_an_object_expires_at_its_moment(zone: ZoneInfo) -> None:
-    """Neither earlier nor later by the difference from UTC, and its unique value is free then."""
+    """The difference from UTC does not move the time, and its unique value is free then."""
     at = NEW_YEAR.replace(tzinfo=zone)
     with frozen_time(at) as frozen:
         Coupon.objects.create(code="a", email="a@example.com", expires_at=NEW_YEAR + timedelta(seconds=10))
@@ -229,7 +229,7 @@ def test_a_fixture_brings_the_moment_back(form: str, zone: ZoneInfo) -> None:
 
 
 def test_a_form_that_nobody_changed_changes_nothing(twice: tuple[datetime, datetime]) -> None:
-    """Also in the hour that comes twice, which a form cannot tell apart."""
+    """This includes the hour that occurs twice, which a form cannot distinguish."""
     form_class = modelform_factory(Sample, fields=["moment"])
     sample = Sample.objects.create(moment=twice[1])
     form = form_class({"moment": str(form_class(instance=sample)["moment"].value())}, instance=sample)
@@ -239,7 +239,7 @@ def test_a_form_that_nobody_changed_changes_nothing(twice: tuple[datetime, datet
 
 
 def test_an_admin_page_that_nobody_changed_moves_no_moment(zone: ZoneInfo, table: Table) -> None:
-    """The user's page, saved as it was shown: only what every write changes is different."""
+    """A save of the unchanged user's page changes only the values that every write changes."""
     with frozen_time(NEW_YEAR.replace(tzinfo=zone)):
         admin = get_user_model().objects.create_superuser("admin", "admin@example.com", PASSWORD)
     client = Client()
@@ -260,7 +260,7 @@ def item_of(table: Table, obj: Any) -> dict[str, Any]:
 
 
 def posted(page: Any) -> dict[str, Any]:
-    """What a browser sends of a page's form as it is."""
+    """Return a browser's submission of a page's form."""
     data: dict[str, Any] = {}
     for formset in page.context["inline_admin_formsets"]:
         data |= {field.html_name: field.value() for field in formset.formset.management_form}
@@ -277,7 +277,7 @@ def posted(page: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("engine", [sessions, cached_sessions])
 def test_a_session_lasts_as_long_as_it_is_meant_to(engine: Any, zone: ZoneInfo) -> None:
-    """By a number of seconds, a span of time or a moment; after it, it is gone."""
+    """A number of seconds, a duration or a datetime ends it."""
     with frozen_time(NEW_YEAR.replace(tzinfo=zone)) as frozen, cache_of():
         for expiry in (600, timedelta(minutes=10), datetime):
             store = engine.SessionStore()
@@ -307,7 +307,7 @@ def test_a_login_is_counted_and_dated_by_the_clocks(zone: ZoneInfo) -> None:
 
 
 def test_a_refused_moment_is_refused_by_name(zone: ZoneInfo) -> None:
-    """One that has no place in UTC."""
+    """The error names a datetime that does not exist in UTC."""
     edge = datetime.max if zone.utcoffset(datetime(2024, 1, 1)).total_seconds() < 0 else datetime.min
     with pytest.raises(InvalidValue, match="moment takes a date and time"):
         Sample.objects.create(moment=edge)

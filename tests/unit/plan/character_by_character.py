@@ -1,6 +1,6 @@
-"""What a key's ranges can hold, found character by character from the values: the rule that decisions are held against.
+"""The possible contents of a key's ranges, computed character by character: the reference for all decisions.
 
-Slow and simple on purpose. It knows templates and ranges only, and nothing that was decided before.
+It is slow and simple on purpose, and knows only templates and ranges.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class Token:
     repeats: bool = False
 
     def takes(self, character: str) -> bool:
-        """Whether the character can stand here."""
+        """Return whether the character can be here."""
         if self.literal:
             return character == self.literal
         return character >= "$" and character != self.terminator
 
     def meets(self, other: Token) -> bool:
-        """Whether one character can stand in both places."""
+        """Return whether one character can be in both places."""
         if self.literal:
             return other.takes(self.literal)
         return not other.literal or self.takes(other.literal)
@@ -49,17 +49,17 @@ def tokens_of(template: Template) -> tuple[Token, ...]:
 
 
 def skips(tokens: tuple[Token, ...], place: int) -> tuple[int, ...]:
-    """The place after one that need not be used again."""
+    """Return the place after an optional one."""
     return (place + 1,) if place < len(tokens) and tokens[place].repeats else ()
 
 
 def settle(tokens: tuple[Token, ...], places: set[int]) -> set[int]:
-    """The places, and those that they lead to without a character."""
+    """Return the places, and those that they reach without a character."""
     return places | {after for place in places for after in skips(tokens, place)}
 
 
 def reach(template: Template, text: str) -> set[int]:
-    """The places in a template where a text can end."""
+    """Return the places in a template where a string can end."""
     tokens = tokens_of(template)
     places = settle(tokens, {0})
     for character in text:
@@ -69,17 +69,17 @@ def reach(template: Template, text: str) -> set[int]:
 
 
 def makes(template: Template, text: str) -> bool:
-    """Whether the template can make exactly this key."""
+    """Return whether the template can create exactly this key."""
     return len(tokens_of(template)) in reach(template, text)
 
 
 def makes_beginning(template: Template, text: str) -> bool:
-    """Whether the template can make a key that starts with this text."""
+    """Return whether the template can create a key with this prefix."""
     return bool(reach(template, text))
 
 
 def could_equal(first: Template, second: Template) -> bool:
-    """Whether the two templates can make one and the same key."""
+    """Return whether two templates can create the same key."""
     ours, theirs = tokens_of(first), tokens_of(second)
     seen: set[tuple[int, int]] = set()
     waiting = [(0, 0)]
@@ -99,19 +99,19 @@ def could_equal(first: Template, second: Template) -> bool:
 
 
 def lies_in(other: AccessKey, key: AccessKey, condition: KeyCondition, prefix: str) -> bool:
-    """Whether keys of another template lie in the range that a condition on a key reads."""
+    """Return whether keys of another template are in the range of a key condition."""
     if other.index != key.index or not makes(other.partition, condition.partition):
         return False
     if condition.operator == "=":
         return makes(other.sort, condition.operands[0])
     if condition.operator == "begins_with":
         return makes_beginning(other.sort, condition.operands[0])
-    # All keys between two bounds start with what both start with, except the upper bound itself.
+    # All keys between two limits have their common prefix, except the upper limit itself.
     return makes_beginning(other.sort, prefix) or any(makes(other.sort, operand) for operand in condition.operands)
 
 
 def is_foreign(layout: ModelLayout, key: AccessKey, condition: KeyCondition, prefix: str) -> bool:
-    """Whether items of other models, or unique claims, can lie in the range."""
+    """Return whether items of other models, or claims, can be in the range."""
     if key.index is None and condition.partition.startswith("UNIQUE#"):
         return True
     others = [other for other in layout.neighbours() if other is not layout]
@@ -120,12 +120,12 @@ def is_foreign(layout: ModelLayout, key: AccessKey, condition: KeyCondition, pre
 
 
 def is_shared(layout: ModelLayout, key: AccessKey, condition: KeyCondition, prefix: str) -> bool:
-    """Whether other items than the model's by this key can lie in the range."""
+    """Return whether items other than the model's with this key can be in the range."""
     own = [other for other in (layout.primary, *layout.index_keys) if other is not key]
     return is_foreign(layout, key, condition, prefix) or any(lies_in(other, key, condition, prefix) for other in own)
 
 
 def holds_opposite(layout: ModelLayout, key: AccessKey, condition: KeyCondition, prefix: str) -> bool:
-    """Whether deleted items of the model can lie among the live ones of a range, or live ones among the deleted."""
+    """Return whether deleted and live items of the model can be mixed in a range."""
     opposite = [other for other in layout.index_keys if (other is layout.trash) != (key is layout.trash)]
     return any(lies_in(other, key, condition, prefix) for other in opposite if other is not key)

@@ -1,4 +1,4 @@
-"""What a query says of its attributes, and that saying it of thousands of values stays cheap."""
+"""A query's constraints on its attributes stay cheap for thousands of values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LAYOUT = Space().model("x.A", {"a": "text", "b": "text"}, ("A#{a}", "M"))
 def test_conditions_on_one_attribute_leave_the_values_that_meet_all(
     terms: tuple[Compare, ...], expected: tuple[str, ...]
 ) -> None:
-    """Several conditions are worked out to the values that remain, in the order in which they were first given."""
+    """Several conditions leave the common values, in their first order."""
     found = constraints_of(And(terms), LAYOUT)
     assert found is not None
     assert found.allowed["a"] == expected
@@ -36,7 +36,7 @@ def test_contradicting_equalities_leave_nothing() -> None:
 
 
 def test_thousands_of_values_are_worked_out_in_one_pass() -> None:
-    """Each value is written once for each condition, not once for each other value."""
+    """Each condition handles a value once, rather than once per other value."""
     written = 0
 
     def serialize(value: str) -> dict[str, str]:
@@ -54,13 +54,13 @@ def test_thousands_of_values_are_worked_out_in_one_pass() -> None:
 
 @pytest.mark.parametrize(("kind", "is_text"), [("text", True), ("date", False), ("uuid", False), ("", False)])
 def test_only_text_can_be_stored_empty(kind: str, is_text: bool) -> None:
-    """Dates and UUIDs are stored as S too, and a comparison with one leaves empty values out."""
+    """Dates and UUIDs are also stored as S, and a comparison with one excludes empty values."""
     assert AttributeInfo("a", "a", "S", False, lambda value: {"S": value}, kind).is_text is is_text
 
 
 @pytest.mark.parametrize(("text", "excluded"), [(True, False), (False, True)])
 def test_what_lies_below_a_value_may_be_empty_only_for_text(text: bool, excluded: bool) -> None:
-    """``due < x`` is never met by a missing date, so an index of optional dates answers it."""
+    """A missing date never meets ``due < x``, so an index of optional dates supports it."""
     found = constraints_of(Compare("a", "lt", "x"), LAYOUT)
     assert found is not None
     assert found.excludes_empty("a", text=text) is excluded

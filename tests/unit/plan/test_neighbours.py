@@ -1,4 +1,4 @@
-"""What is decided of a key's neighbours for all values is what their keys say of each value, character by character."""
+"""Decisions about a key's neighbors for all values match the characters of each value."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.unit.declaring import declare, forgotten
 from tests.unit.factories import Space, ask, in_tens
 from tests.unit.plan import character_by_character as oracle
 
-#: Texts that are like the literals below, so that what depends on the values goes both ways.
+#: Strings similar to the literals below, so that decisions depend on values.
 texts = st.sampled_from(["A", "A", "x", "X", "A_x", "QUE", "UNIQUE", "A#", "p5001", ""]) | st.text("A#_ x$", max_size=3)
 numbers = st.sampled_from([0, 1, 12, 1234, Decimal("-1.5")])
 moments = st.sampled_from([datetime(2024, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, 1, 1, 1, tzinfo=UTC)])
@@ -51,7 +51,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
 }
 
 
-#: What a query says of an attribute. Strategies that are made for each draw would be checked for each draw.
+#: The constraint of a query on an attribute. Strategies created for each draw would be validated for each.
 OPERATORS = ("exact", "exact", "exact", "in", "lt", "lte", "gt", "gte", "range", "range", "")
 operators, operators_of_text = st.sampled_from(OPERATORS), st.sampled_from((*OPERATORS, "startswith"))
 LISTS = {kind: st.lists(values, min_size=1, max_size=3) for kind, values in VALUES.items()}
@@ -99,7 +99,7 @@ def spaces(draw: st.DrawFn) -> tuple[ModelLayout, ...]:
 
 @st.composite
 def comparisons(draw: st.DrawFn, name: str, kind: str) -> Compare | None:
-    """Draw what a query says of one attribute."""
+    """Draw the constraint of a query on one attribute."""
     operator = draw(operators_of_text if kind == "text" else operators)
     values = VALUES[kind]
     if operator == "in":
@@ -114,7 +114,7 @@ asked_of = cache(comparisons)
 
 @cache
 def whole_or_asked_of(name: str, kind: str) -> st.SearchStrategy[Compare | None]:
-    """One value of an attribute, or whatever a query says of it."""
+    """Draw a value of an attribute, or any constraint on it."""
     return VALUES[kind].map(partial(Compare, name, "exact")) | comparisons(name, kind)
 
 
@@ -126,7 +126,7 @@ def readings(candidate: Candidate) -> Iterator[KeyRange]:
 
 
 def candidates(layout: ModelLayout, key: AccessKey, where: Condition) -> Iterator[Candidate]:
-    """How a key answers a query, if it does; whether a partition is shared is compared on the way."""
+    """Return the ways in which a key supports a query, and compare shared partitions."""
 
     def shares(key: AccessKey, reading: KeyRange) -> bool:
         expected = oracle.is_shared(layout, key, reading.condition, reading.prefix)
@@ -160,7 +160,7 @@ def compare_decisions(layout: ModelLayout, where: Condition) -> None:
 @settings(max_examples=examples(30, 600))
 @given(st.data())
 def test_decisions_are_those_of_the_characters(data: st.DataObject) -> None:
-    """For any templates and any values, each range is shared by the rule exactly if its characters say so."""
+    """For any templates and values, the rule calls a range shared exactly if its characters do."""
     for layout in data.draw(SPACES):
         kinds = {name: info.type for name, info in layout.attributes.items() if name in "pqab"}
         drawn = [data.draw(asked_of(name, _kind(layout, name))) for name in kinds]
@@ -179,7 +179,7 @@ def _kind(layout: ModelLayout, name: str) -> str:
 @settings(max_examples=examples(2, 15))
 @given(data=st.data())
 def test_real_models_decide_as_their_characters(group: Sequence[Any], data: st.DataObject) -> None:
-    """The same holds of every declared model, among all the models of its table."""
+    """This also applies to every declared model among all models of its table."""
     for model in group:
         layout = registry.layout_of(model)
         note(layout.label)
@@ -193,7 +193,7 @@ def test_real_models_decide_as_their_characters(group: Sequence[Any], data: st.D
 @settings(max_examples=examples(50, 400))
 @given(sort_keys | partitions, sort_keys | partitions, texts)
 def test_templates_read_as_their_characters(first: str, second: str, text: str) -> None:
-    """Which texts a template makes, and whether two make one, is what following each character says."""
+    """Following the characters decides which strings a template creates, and whether two templates can agree."""
     one, other = Template.parse(first), Template.parse(second)
     assert one.could_equal(other) == oracle.could_equal(one, other)
     for each in (text, f"A#{text}", f"A_{text}x", f"{text}#A", one.head, one.head + text, other.head + text):
@@ -229,13 +229,13 @@ SHELF.model(
     ],
 )
 def test_what_is_decided_without_values(key: AccessKey, shape: Shape, always: bool, depends: list[str]) -> None:
-    """A neighbour meets every range of a shape, none, or those with certain values."""
+    """A neighbor shares every range of a shape, none, or those with certain values."""
     found = neighbours(BOOK, key).foreign[shape]
     assert (found.is_always, [other.name for other in found.dependent_keys]) == (always, depends)
 
 
 def test_values_decide_where_they_must() -> None:
-    """Of one shape, a range with the neighbour's values is shared, and one with others is not."""
+    """In one shape, a range with the neighbor's values is shared, and another one is not."""
     by_kind = BOOK.indexes[0]
     sharing = neighbours(BOOK, by_kind).foreign[KEY]
     shared, other = (
@@ -247,14 +247,14 @@ def test_values_decide_where_they_must() -> None:
 
 
 def test_a_whole_key_of_the_demo_is_nobody_elses() -> None:
-    """A company by its key needs no look at any value, though its people lie in the same partition."""
+    """The key of a company does not depend on values, although its people are in the same partition."""
     layout = registry.layout_of(Company)
     assert neighbours(layout, layout.primary).foreign[KEY] == Sharing()
     assert neighbours(layout, layout.primary).foreign[PARTITION].is_always
 
 
 def test_models_that_come_and_go_are_noticed() -> None:
-    """A model that is declared later shares partitions from then on, in its own table only."""
+    """A later model shares partitions only in its own table."""
     layout = registry.layout_of(Person)
     people = ask(layout, {"company_id": "1"})
     before = plan(people)

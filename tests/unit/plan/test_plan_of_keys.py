@@ -1,4 +1,4 @@
-"""A plan made of whole primary keys is the one that the planner finds for the values in them."""
+"""A plan from complete primary keys is the planner's plan for their values."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ MODELS = [
         for name in registry.layout_of(model).identity
     )
 ]
-#: What values stand for in other models' keys, so that one key may be another model's too.
+#: Values in other models' keys, so that a key may also be another model's.
 TEXTS = ["a", "b", "#METADATA", "root_a", "people_a", "UNIQUE#x"]
 
 
 def made_of(plan: Plan) -> Plan:
-    """A plan without what was asked and rejected on the way to it, of which nothing is sent."""
+    """Return the relevant parts of a plan, without the query and rejected keys."""
     return replace(plan, query=replace(plan.query, where=And()), rejected=())
 
 
@@ -53,7 +53,7 @@ visibilities, visibilities_of_trash = st.sampled_from(["live", "all"]), st.sampl
 def identities(draw: st.DrawFn, layout: Any) -> dict[str, Any]:
     """Draw the values of one primary key."""
     kinds = {name: layout.attributes[name].kind for name in layout.identity}
-    # Of a reference whose identity a key takes apart, any text is none.
+    # No string is valid for a reference whose identity is split in a key.
     apart = {part.name for key in (layout.primary.partition, layout.primary.sort) for part in key.parts if part.path}
     attributes = registry.attributes_of(registry.model_of(layout))
     return {
@@ -78,7 +78,7 @@ def several_of(model: Any) -> st.SearchStrategy[list[dict[str, Any]]]:
 @settings(max_examples=examples(6, 20))
 @given(st.data())
 def test_keys_give_the_plan_that_their_values_give(group: Sequence[Any], data: st.DataObject) -> None:
-    """Of every model, whatever can be seen."""
+    """This applies to every model and visibility."""
     for model in group:
         layout = registry.layout_of(model)
         note(layout.label)

@@ -1,6 +1,6 @@
-"""A table of querysets and their plans: which key, which key conditions, which filter, or the refusal's whole text.
+"""A table of querysets and their plans: key, key conditions, filter, or the error's whole text.
 
-``plans.txt`` is read by people and by this test: a queryset in the first column, and below it, indented, what it does.
+``plans.txt`` is for readers and this test: a queryset in the first column, and its plan below, indented.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NAMES: dict[str, Any] = {
 
 
 def rows() -> Iterator[tuple[str, str]]:
-    """Each queryset with what is expected of it; headings and empty lines are for the reader."""
+    """Yield each queryset with its expected plan; headings and empty lines are for readers."""
     expected: dict[str, list[str]] = {}
     queryset = ""
     for line in TABLE.read_text().splitlines():
@@ -79,7 +79,7 @@ def key_condition(condition: KeyCondition) -> str:
 
 
 def answered(queryset: str) -> str:
-    """Plan the queryset of a row; sends nothing."""
+    """Return the plan of a row's queryset without a request."""
     try:
         found = eval(queryset, NAMES)  # noqa: S307 - the table is ours
         return "nothing is sent" if found.query.is_empty() else written(found._plan())

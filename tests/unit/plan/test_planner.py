@@ -1,4 +1,4 @@
-"""Which key a query is read by, which keys it reads, and what is left to the filter."""
+"""The key and the keys of a query, and its remaining filter."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ GETS = [
 
 @pytest.mark.parametrize(("layout", "where", "key", "left"), GETS)
 def test_a_whole_primary_key_is_one_get(layout: Any, where: Any, key: tuple[str, str], left: str) -> None:
-    """All values of the primary key give one GetItem, and the rest is looked at afterwards."""
+    """All values of the primary key give one GetItem, and the rest is checked afterwards."""
     if "identity__in" in where:
         where = And((Compare("identity", "in", where["identity__in"]),))
     found = plan(ask(layout, where))
@@ -180,7 +180,7 @@ QUERIES = [
         ("TOKEN", "between", f"{TOKEN}#2024-01-01", f"{TOKEN}$"),
         "everything",
     ),
-    # What never narrows a key.
+    # Lookups that never narrow a key.
     (COMPANY, Not(Compare("name", "exact", "A")), "by_name", ("COMPANY",), "not (name='A')"),
     (
         COMPANY,
@@ -201,7 +201,7 @@ QUERIES = [
 
 @pytest.mark.parametrize(("layout", "where", "key", "condition", "left"), QUERIES)
 def test_one_query(layout: Any, where: Any, key: str, condition: tuple[str, ...], left: str) -> None:
-    """A partition, as much of the sort key as is given, and the rest as a filter."""
+    """The query has a partition, the given part of the sort key, and a filter."""
     found = plan(ask(layout, where))
     partition, operator, operands = condition[0], "".join(condition[1:2]), condition[2:]
     assert found.key is not None
@@ -250,7 +250,7 @@ def test_several_partitions() -> None:
 
 
 def test_identities_on_another_key_become_a_filter() -> None:
-    """Where the primary key may not be used, several identities are compared one by one."""
+    """Without the primary key, several identities are compared one by one."""
     identities = ({"company_id": "1", "person_id": "9"}, {"company_id": "2", "person_id": "9"})
     found = plan(ask(PERSON, And((Compare("identity", "in", identities),)), using_index="by_id"))
     assert found.conditions == (KeyCondition("PERSON#9", "=", ("#METADATA",)),)

@@ -1,4 +1,4 @@
-"""Which of several keys a plan takes, and how it says so."""
+"""The choice among several keys, and its explanation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.unit.factories import COMPANY, EVENT, PERSON, Space, ask, compare
 
 
 def test_a_key_is_preferred_to_a_scan() -> None:
-    """Allowing a scan does not make one where a key answers."""
+    """``allow_scan()`` does not cause a scan if a key supports the query."""
     assert plan(ask(COMPANY, allow_scan=True)).kind == "query"
 
 
@@ -35,7 +35,7 @@ def test_the_best_key_is_chosen(where: Any, chosen: str, other: str, drawback: s
 
 
 def test_a_tie_is_settled_by_declaration() -> None:
-    """Of two keys that are as good as each other the first declared is used, and the other says so."""
+    """The first of two equally good keys is used, and the other one reports this."""
     layout = Space().model(
         "x.A",
         {"a": "text", "b": "text"},
@@ -49,7 +49,7 @@ def test_a_tie_is_settled_by_declaration() -> None:
 
 @pytest.mark.parametrize(("name", "key"), [("by_kind", "by_kind"), ("gs2", "by_kind"), ("primary", "primary")])
 def test_a_named_key_is_used(name: str, key: str) -> None:
-    """A key is named by its own name or by its index."""
+    """The name of a key or of its index works."""
     found = plan(ask(EVENT, {"stream": "s"}, using_index=name))
     assert found.key is not None
     assert found.key.name == key
@@ -57,13 +57,13 @@ def test_a_named_key_is_used(name: str, key: str) -> None:
 
 
 def test_an_index_shared_with_the_trash_means_the_live_key() -> None:
-    """Naming an index that also holds the trash reads live items, unless the deleted ones are asked for."""
+    """The name of an index with the trash reads live items, unless the query is for deleted ones."""
     found = plan(ask(COMPANY, using_index="gs1"))
     assert found.key is COMPANY.indexes[0]
 
 
 def test_reasons_are_told() -> None:
-    """A plan says why its key is used."""
+    """A plan contains the reason for its key."""
     assert (
         plan(ask(PERSON, {"company_id": "1", "person_id": "2"})).reason == "the query contains the complete primary key"
     )
@@ -86,7 +86,7 @@ def test_reasons_are_told() -> None:
     ],
 )
 def test_a_wrong_question_is_told_as_such(where: Any, order: Any, error: type[Exception], message: str) -> None:
-    """An unknown name, lookup or value is an error of its own, not a missing access pattern."""
+    """An unknown name, lookup or value raises a separate error instead of a missing access pattern."""
     with pytest.raises(error, match=message):
         plan(ask(COMPANY, where, order))
 

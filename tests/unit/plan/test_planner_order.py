@@ -1,4 +1,4 @@
-"""Which orders a key serves, in which direction, and over several partitions."""
+"""The orders of a key, their directions, and several partitions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PARTITIONS = [
 
 @pytest.mark.parametrize(("order", "merge", "partitions", "forward"), PARTITIONS)
 def test_order_over_several_partitions(order: Any, merge: str, partitions: list[str], forward: bool) -> None:
-    """Partitions come one after the other if they are ordered by first, and are merged otherwise."""
+    """Partitions are read sequentially if they come first in the order, and are merged otherwise."""
     found = plan(ask(PERSON, {"company_id__in": ["2", "1"]}, order))
     assert (found.merge, found.forward) == (merge, forward)
     assert [condition.partition for condition in found.conditions] == partitions
@@ -64,7 +64,7 @@ def test_order_over_several_partitions(order: Any, merge: str, partitions: list[
     ],
 )
 def test_order_of_single_items(order: Any, keys: list[str]) -> None:
-    """Single items are put in order by their keys, which are known before anything is read."""
+    """Individual items are sorted by their keys before any read."""
     found = plan(ask(PERSON, {"company_id": "1", "person_id__in": ["2", "1", "10"]}, order))
     assert [sort for _, sort in found.keys] == [f"PEOPLE#{key}" for key in keys]
 

@@ -1,4 +1,4 @@
-"""Plans carried out on items in memory find just the items that meet the query, in the order asked for."""
+"""Plans on items in memory return exactly the matching items, in the order of the query."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def several(values: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]
     return st.lists(values, min_size=2, max_size=3).map(tuple)
 
 
-#: What gives a partition, or whole keys, so that most queries have a plan.
+#: Constraints with a partition or complete keys, so that most queries have a plan.
 bases: st.SearchStrategy[list[Condition]] = st.one_of(
     st.just([]),
     st.builds(lambda folder: [Compare("folder", "exact", folder)], folders),
@@ -181,7 +181,7 @@ def united(found: Plan, items: Iterable[Mapping[str, Any]]) -> list[Mapping[str,
 
 
 def in_order(found: Plan, items: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Sort items in memory, as is done with what whole keys and unions give."""
+    """Sort items in memory, like the results of complete keys and unions."""
     read = list(items)
     for order in reversed(found.query.ordering):
         name = found.layout.attributes[order.attribute].stored
@@ -190,7 +190,7 @@ def in_order(found: Plan, items: Iterable[Mapping[str, Any]]) -> list[Mapping[st
 
 
 def lies_in(item: Mapping[str, Any], condition: KeyCondition, partition: str, sort: str) -> bool:
-    """Whether a key condition finds the item."""
+    """Return whether a key condition finds the item."""
     if partition not in item or item[partition]["S"] != condition.partition:
         return False
     return bool(OPERATORS[condition.operator](item[sort]["S"], condition.operands))
@@ -223,7 +223,7 @@ def test_a_plan_finds_what_was_asked(
     visibility: Any,
     allow_scan: bool,
 ) -> None:
-    """Whatever key is chosen, the items are those that meet the query, each once, in the order asked for."""
+    """For any chosen key, the result contains each matching item once, in order."""
     everything = [stored(values, FILE) for values in store[0]] + [stored(values, NOTE) for values in store[1]]
     items = list({(item["pk"]["S"], item["sk"]["S"]): item for item in everything}.values())
     query = ask(FILE, And((*base, *further)), ordering, visibility=visibility, allow_scan=allow_scan)
@@ -241,12 +241,12 @@ def test_a_plan_finds_what_was_asked(
 
 
 def value_of(name: str, item: Mapping[str, Any]) -> Any:
-    """Give what a stored value is ordered by."""
+    """Return the sort value of a stored value."""
     return Decimal(item[name]["N"]) if "N" in item[name] else item[name]["S"]
 
 
 def row(item: Mapping[str, Any], ordering: list[str]) -> list[Any]:
-    """Give what an item is ordered by."""
+    """Return the sort values of an item."""
     return [value_of(FILE.attributes[order.attribute].stored, item) for order in orders(*ordering)]
 
 

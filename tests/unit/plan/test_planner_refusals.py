@@ -1,4 +1,4 @@
-"""Queries that no key answers: what the error says, word for word where it matters."""
+"""Queries without a supporting key: the text of the error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.unit.factories import ACCOUNT, COMPANY, EVENT, ORDER_LINE, PERSON, Sp
 
 
 def test_the_whole_message() -> None:
-    """What was asked, each key with the one thing missing for it, and the ways out."""
+    """The message contains the query, the missing part of each key, and the alternatives."""
     with pytest.raises(NoAccessPattern) as caught:
         plan(ask(PERSON, {"name": "Mike"}))
     assert str(caught.value) == "\n".join(
@@ -103,7 +103,7 @@ REASONS = [
 def test_each_key_says_what_is_missing(
     layout: Any, where: Any, order: Any, options: Any, key: str, reason: str
 ) -> None:
-    """The line of a key names the one thing that keeps it from answering."""
+    """The line of a key names its missing part."""
     with pytest.raises(NoAccessPattern) as caught:
         plan(ask(layout, where, order, **options))
     line = next(line for line in str(caught.value).splitlines() if line.startswith(f"  {key} "))
@@ -111,7 +111,7 @@ def test_each_key_says_what_is_missing(
 
 
 def test_an_index_that_may_lack_items_is_refused() -> None:
-    """An index holds not all items if a part may be missing, unless the query asks for those that have it."""
+    """An index with an optional part does not contain all items, unless the query excludes those without it."""
     layout = Space().model("x.A", {"a": "text", "b": "text?"}, ("A#{a}", "M"), {"by_b": ("gs1", "ALL", "{b}#{a}")})
     with pytest.raises(
         NoAccessPattern, match="items without b are not in it, and the query does not exclude them; b__gt='' does"
@@ -156,13 +156,13 @@ def test_a_scan_has_no_order() -> None:
 
 
 def test_an_unknown_key_is_named_with_the_known_ones() -> None:
-    """Asking for a key that does not exist lists those that do."""
+    """The error for an unknown key lists the known ones."""
     with pytest.raises(NoAccessPattern, match=r"no key or index 'gs9'; it has primary, by_name \(gs1\), trash \(gs1\)"):
         plan(ask(COMPANY, using_index="gs9"))
 
 
 def test_a_named_key_is_the_only_one_that_counts() -> None:
-    """Naming a key that does not answer is refused, though another would."""
+    """A named key without support raises an error, even if another key would work."""
     with pytest.raises(NoAccessPattern, match=r"omit using_index\('by_id'\)"):
         plan(ask(PERSON, {"company_id": "1"}, using_index="by_id", allow_scan=True))
 
@@ -193,7 +193,7 @@ PROPOSALS = [
         ("name",),
         'by_email_and_name = models.IndexKey("gs2", "PERSON#{email:canonical}", "{name}#{company_id}#{person_id}")',
     ),
-    # What may lack a value, or hold an empty text, is kept in the key where the order wants it.
+    # The key keeps missing and empty values at the position that the order needs.
     ({}, ("email",), 'by_email = models.IndexKey("gs2", "PERSON", "{email:last}#{company_id}#{person_id}")'),
     ({}, ("-email",), 'by_email = models.IndexKey("gs2", "PERSON", "{email:last}#{company_id}#{person_id}")'),
     ({"email": ""}, (), 'by_email = models.IndexKey("gs2", "PERSON", "{email:first}#{company_id}#{person_id}")'),
@@ -212,7 +212,7 @@ PROPOSALS = [
 
 @pytest.mark.parametrize(("where", "order", "proposal"), PROPOSALS)
 def test_the_missing_key_is_spelled_out(where: Any, order: Any, proposal: str) -> None:
-    """The error contains the line to add, as it is written in a model."""
+    """The error contains the line to add to the model."""
     with pytest.raises(NoAccessPattern) as caught:
         plan(ask(PERSON, where, order))
     assert f"add a key to Person.Keys: {proposal}" in str(caught.value)
@@ -226,7 +226,7 @@ def test_the_missing_key_is_spelled_out(where: Any, order: Any, proposal: str) -
     ],
 )
 def test_the_canonical_key_that_is_proposed_answers(key: tuple[str, str, str], order: tuple[str, ...]) -> None:
-    """With the proposed key another spelling is found by one Query."""
+    """With the suggested key, one Query finds another spelling."""
     attributes = {"company_id": "text", "person_id": "text", "name": "text", "email": "text?"}
     primary = ("COMPANY#{company_id}", "PEOPLE#{person_id}")
     person = Space().model("directory.Person", attributes, primary, {"by_email": key})
@@ -236,7 +236,7 @@ def test_the_canonical_key_that_is_proposed_answers(key: tuple[str, str, str], o
 
 @pytest.mark.parametrize(("where", "order", "proposal"), PROPOSALS)
 def test_what_is_proposed_answers_by_one_query(where: Any, order: Any, proposal: str) -> None:
-    """The line, written into the model, is the key that the query is read by, in its order."""
+    """With the suggested line, the query uses the new key in its order."""
     index, partition, sort = re.findall(r'"([^"]*)"', proposal)
     attributes = {"company_id": "text", "person_id": "text", "name": "text", "email": "text?", "age": "number"}
     primary = ("COMPANY#{company_id}", "PEOPLE#{person_id}")
@@ -246,7 +246,7 @@ def test_what_is_proposed_answers_by_one_query(where: Any, order: Any, proposal:
 
 
 def test_a_key_that_lacks_only_the_place_of_missing_values_is_named() -> None:
-    """Rather than a second index, the one that is there can hold them."""
+    """The existing index is suggested, because it can contain missing values."""
     layout = Space().model(
         "x.A", {"a": "text", "b": "number?"}, ("A#{a}", "M"), {"by_b": ("gs1", "ALL", "{b:08d}#{a}")}
     )
@@ -267,7 +267,7 @@ def test_a_key_that_lacks_only_the_place_of_missing_values_is_named() -> None:
     ],
 )
 def test_no_key_is_proposed_that_would_not_help(where: Any, order: Any, options: Any) -> None:
-    """Where no index can answer, none is proposed."""
+    """If no index can support the query, none is suggested."""
     with pytest.raises(NoAccessPattern) as caught:
         plan(ask(PERSON, where, order, **options))
     assert "IndexKey" not in str(caught.value)

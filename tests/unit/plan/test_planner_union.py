@@ -1,4 +1,4 @@
-"""Plans for what no key answers alone: several keys, one after the other or merged."""
+"""Plans with several keys, sequential or merged."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ UNIONS = [
 def test_alternatives_are_read_by_a_key_each(
     layout: Any, where: Any, order: Any, visibility: Any, parts: list[tuple[str, str]] | None
 ) -> None:
-    """What no key answers whole is taken apart at its ``|``, or into live and deleted; each part has its own key."""
+    """A query without a single key is split at its ``|``, or into live and deleted; each part has its own key."""
     found = plan(ask(layout, where, order, visibility=visibility))
     if parts is None:
         assert found.kind == "query"
@@ -100,13 +100,13 @@ MEMBERSHIPS = [
 
 @pytest.mark.parametrize(("layout", "where", "kind", "count"), MEMBERSHIPS)
 def test_equalities_of_one_attribute_are_a_membership(layout: Any, where: Any, kind: str, count: int) -> None:
-    """``a = 1 | a = 2`` is planned as ``a in (1, 2)``, and so are whole identities."""
+    """``a = 1 | a = 2`` is planned as ``a in (1, 2)``, and complete identities too."""
     found = plan(ask(layout, where))
     assert (found.kind, len(found.keys) or len(found.conditions)) == (kind, count)
 
 
 def test_two_alternations_are_taken_apart_one_after_the_other() -> None:
-    """A part that would have to filter is taken apart again where that narrows what it reads."""
+    """A part with a filter is split again if that narrows its read."""
     where = And(
         (
             Or((Compare("stream", "exact", "s"), Compare("city", "exact", "c"))),
@@ -118,7 +118,7 @@ def test_two_alternations_are_taken_apart_one_after_the_other() -> None:
 
 
 def test_one_alternative_without_a_key_refuses_the_whole() -> None:
-    """Nothing is answered by half: if one side of ``|`` has no key, the query has none."""
+    """If one side of ``|`` has no key, the whole query has none."""
     with pytest.raises(NoAccessPattern, match=r"no key supports filter\(\(company_id='1' \| name='A'\)\)"):
         plan(ask(PERSON, Or((FIRST, NAMED))))
 
@@ -138,13 +138,13 @@ def test_a_part_leaves_out_what_an_earlier_one_gives() -> None:
 
 
 def test_an_order_that_an_item_may_lack_is_not_merged() -> None:
-    """Merging compares the values, so that an attribute which may be missing is refused."""
+    """A merge compares values, so an optional attribute raises an error."""
     with pytest.raises(NoAccessPattern):
         plan(ask(COMPANY, Or((FIRST, Compare("company_id", "exact", "2"), NAMED)), ("stock",)))
 
 
 def test_backwards_turns_every_part_but_not_what_it_leaves_out() -> None:
-    """A union without an order is read backwards part by part, and each item still comes from the same part."""
+    """A union without an order is read backwards part by part, and each item comes from the same part."""
     found = plan(ask(COMPANY, Or((FIRST, NAMED))))
     turned = found.backwards()
     assert shape(turned) == shape(found)[::-1]

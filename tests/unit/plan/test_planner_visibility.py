@@ -1,4 +1,4 @@
-"""Which stored items a plan leaves out: deleted, expired and other models' items, and unique claims."""
+"""The items that a plan excludes: deleted and expired ones, items of other models, and claims."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def test_soft_deleted_items(where: Any, visibility: Any, key: str, left: str) ->
 
 
 def test_a_model_without_soft_delete_has_no_deleted_items() -> None:
-    """Asking for the deleted objects of such a model sends nothing."""
+    """A query for deleted objects of such a model does not send a request."""
     assert plan(ask(EVENT, visibility="deleted")).kind == "empty"
     assert plan(ask(EVENT, {"kind": "k"}, visibility="all")).kind == "query"
 
 
 def test_a_trash_in_the_same_range_is_filtered_out() -> None:
-    """If deleted items can lie in the range of an index, they are left out by a filter."""
+    """If deleted items can be in the range of an index, a filter excludes them."""
     layout = Space().model(
         "x.A", {"a": "text"}, ("A#{a}", "M"), {"by_a": ("gs1", "A", "{a}")}, trash=("gs1", "A", "{deleted_at}#{a}")
     )
@@ -50,7 +50,7 @@ def test_a_trash_in_the_same_range_is_filtered_out() -> None:
 
 
 def test_expired_items_are_filtered_out() -> None:
-    """Items of which the time has passed are never given, though DynamoDB still holds them."""
+    """Expired items are excluded, although DynamoDB still stores them."""
     found = plan(ask(SESSION, {"session_key": "s"}), now=1700000000)
     assert condition_text(found.filter) == "(expires_at__isnull=True | expires_at__gt=1700000000)"
     with pytest.raises(ValueError, match="planning needs the current time"):
@@ -58,7 +58,7 @@ def test_expired_items_are_filtered_out() -> None:
 
 
 def test_other_models_items_are_told_apart_only_where_they_can_be() -> None:
-    """The discriminator is compared only if another model's items can lie in the range."""
+    """The discriminator is compared only if another model's items can be in the range."""
     space = Space()
     first = space.model("x.First", {"a": "text", "b": "text"}, ("P#{a}", "X#{b}"), {"by_b": ("gs1", "B", "{b}")})
     space.model("x.Other", {"a": "text", "b": "text"}, ("P#{a}", "Y#{b}"), {"by_b": ("gs1", "B", "{b}#{a}")})
@@ -72,14 +72,14 @@ def test_other_models_items_are_told_apart_only_where_they_can_be() -> None:
 
 
 def test_unique_claims_are_told_apart() -> None:
-    """A partition that could hold unique claims is never taken for the model's own."""
+    """A partition that may contain claims is never treated as the model's own."""
     layout = Space().model("x.A", {"a": "text", "b": "text"}, ("{a}#{b}", "M"))
     assert condition_text(plan(ask(layout, {"a": "UNIQUE", "b": "x"})).filter) == "item_type='A'"
     assert condition_text(plan(ask(layout, {"a": "UNIQUES", "b": "x"})).filter) == "everything"
 
 
 def test_only_a_scan_compares_the_discriminator_and_everything_else() -> None:
-    """A scan has no key condition, so all that was asked is in its filter."""
+    """A scan has no key condition, so its filter contains the whole query."""
     found = plan(ask(PERSON, {"name": "Mike"}, allow_scan=True))
     assert (found.kind, found.key) == ("scan", None)
     assert condition_text(found.filter) == f"name='Mike', {ALIVE}, item_type='Person'"

@@ -1,4 +1,4 @@
-"""Projections as values: what a plan reads of each item, and how its requests say so."""
+"""Projections as values: the attributes that a plan reads, and its requests."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ ROWS: list[tuple[str, Plan, tuple[str, ...]]] = [
 
 @pytest.mark.parametrize(("found", "names"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_what_is_read(found: Plan, names: tuple[str, ...]) -> None:
-    """Each name is read once: what was asked for and what reading the plan needs; none stands for whole items."""
+    """Each needed attribute is read once; no projection means whole items."""
     assert found.projection == names
 
 
 def test_the_parts_of_a_union_have_projections_of_their_own() -> None:
-    """What tells one part's items from another's is compared after reading."""
+    """Attributes that distinguish the parts' items are compared after the read."""
     either = Or(
         (Compare("person_id", "exact", "1"), And((Compare("company_id", "exact", "2"), Compare("age", "gt", 3))))
     )
@@ -106,7 +106,7 @@ def test_a_get_has_placeholders_of_its_own() -> None:
 
 
 def test_each_batch_has_the_projection() -> None:
-    """BatchGetItem takes it beside the table's keys."""
+    """BatchGetItem has it next to the table's keys."""
     keys = [str(number) for number in range(101)]
     first, second = compile_plan(projected(COMPANY, {"company_id__in": keys}, set()), table_name="table")
     for request in (first, second):
@@ -116,7 +116,7 @@ def test_each_batch_has_the_projection() -> None:
 
 
 def test_a_query_shares_the_placeholders_of_its_other_expressions() -> None:
-    """A name that is also compared has one placeholder in the whole request."""
+    """A name in several expressions has one placeholder in the request."""
     (request,) = compile_plan(projected(PERSON, {"company_id": "1", "age": 3}, {"age"}))
     assert request.params["KeyConditionExpression"] == "#a0 = :v0 AND #a1 BETWEEN :v1 AND :v2"
     assert request.params["FilterExpression"] == "#a2 = :v3 AND (attribute_not_exists(#a3) OR #a3 = :v4)"
@@ -141,6 +141,6 @@ def test_the_attributes_that_a_condition_names() -> None:
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item))])
 def test_a_partial_item_stays_one_in_copies(duplicate: Any) -> None:
-    """A copy knows what was read as well."""
+    """A copy also knows the loaded attributes."""
     item = duplicate(PartialItem({"pk": {"S": "x"}}, ("pk", "name")))
     assert (type(item), item, item.names) == (PartialItem, {"pk": {"S": "x"}}, {"pk", "name"})

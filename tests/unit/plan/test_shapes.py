@@ -1,4 +1,4 @@
-"""A query of a shape that was planned before has the plan, the request or the error that the planner gives it."""
+"""A cached shape of a query gives the same plan, request or error as the planner."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.unit.factories import in_tens
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MODELS: list[Any] = [model for model in apps.get_models(include_auto_created=True) if hasattr(model, "_options")]
-#: Values of each kind of key: those that have to be escaped, that are too long, and that no key takes.
+#: Values of each type of key: escaped ones, too long ones, and invalid ones.
 VALUES: dict[str, list[Any]] = {
     "text": [
         "a",
@@ -63,7 +63,7 @@ ODD: list[Any] = [None, "", b"a", ["a"], 1, "a"]
 
 
 def outcome(plan: Any, query: Query) -> Any:
-    """What a planner gives a query, with its requests; or its error."""
+    """Return a query's plan and requests, or its error."""
     now = NOW if query.layout.expires else None
     try:
         found: Plan = plan(query, now=now)
@@ -75,7 +75,7 @@ def outcome(plan: Any, query: Query) -> Any:
 
 @st.composite
 def conditions(draw: st.DrawFn, model: Any) -> Condition:
-    """Draw values of some attributes: often of those that a key names, and seldom something else."""
+    """Draw values of some attributes: mostly of a key's, and seldom others."""
     layout, attributes = registry.layout_of(model), registry.attributes_of(model)
     key = draw(st.sampled_from(layout.keys))
     parts = [part.name for part in (*key.partition.parts, *key.sort.parts)]
@@ -117,7 +117,7 @@ def check(query: Query) -> None:
     expected = outcome(planner.plan, query)
     with mock.patch.object(planner, "plan", wraps=planner.plan) as planned:
         found = outcome(shapes.plan, query)
-        # The first query of a shape may be one that the shape is planned for.
+        # The shape may be planned for its first query.
         again = outcome(shapes.plan, query)
         event("by the shape" if planned.call_count < 2 else "by the planner")
     assert found == expected
@@ -128,7 +128,7 @@ def check(query: Query) -> None:
 @settings(max_examples=examples(3, 60))
 @given(st.data())
 def test_shapes_of_all_models(group: Sequence[Any], data: st.DataObject) -> None:
-    """Of the demo and of the tests."""
+    """This includes models of the demo and of the tests."""
     for model in group:
         if registry.layout_of(model).sharding is None:
             query = data.draw(queries(model))
@@ -138,7 +138,7 @@ def test_shapes_of_all_models(group: Sequence[Any], data: st.DataObject) -> None
 
 @pytest.fixture
 def alone() -> Iterator[None]:
-    """Models are forgotten, and one is there whose items can lie in the ranges of others."""
+    """Hide all models except one whose items can be in others' ranges."""
     with forgotten():
         keys = {"by_b": models.IndexKey("gs1", "N#{b}", "{a}"), "by_c": models.IndexKey("gs2", "{b}", "x{a}")}
         declare("Near", ("A#{a}", "S#{b}"), keys, a=models.UnicodeAttribute(), b=models.UnicodeAttribute())
@@ -194,7 +194,7 @@ CODES = {"red": "r", "blue": "b"}
 
 
 class ColorAttribute(models.UnicodeAttribute[Any]):
-    """A text of a project, which knows two values only."""
+    """A custom string attribute with only two values."""
 
     def encode(self, value: str) -> str:
         return CODES[value]
@@ -202,7 +202,7 @@ class ColorAttribute(models.UnicodeAttribute[Any]):
 
 @pytest.mark.parametrize("color", ["red", "green"])
 def test_attribute_of_a_project_may_refuse_any_example(color: str) -> None:
-    """The planner plans its queries, and its own errors are raised where they are without shapes."""
+    """The planner plans its queries, and raises its errors as without shapes."""
     with forgotten():
         keys = {"by_color": models.IndexKey("gs1", "T#{color}", "{code}"), "all": models.IndexKey("gs2", "T", "{code}")}
         model = declare(

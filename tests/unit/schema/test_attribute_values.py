@@ -1,4 +1,4 @@
-"""What attributes take and refuse, without a table: each refusal names its attribute."""
+"""Valid and invalid values of attributes, without a table: each error names its attribute."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from tests.catalog.models import Sample
 
 
 class Role(str, Enum):  # noqa: UP042 - str() makes something else of it, and that is the point
-    """A text choice as plain Python has it."""
+    """Choices of strings as plain Python."""
 
     ADMIN = "admin"
 
 
 class Level(django_models.TextChoices):
-    """A text choice as Django has it."""
+    """Choices of strings as in Django."""
 
     HIGH = "high"
 
 
 def attribute(name: str) -> Any:
-    """One of the sample's attributes."""
+    """Return one of the sample's attributes."""
     return getattr(Sample, name)
 
 
@@ -87,7 +87,7 @@ def test_a_text_choice_is_stored_as_its_value(given: str, text: str) -> None:
     ],
 )
 def test_a_refusal_begins_with_the_attribute(name: str, value: Any, message: str) -> None:
-    """Whatever cannot be stored is reported as an ``InvalidValue`` of that attribute."""
+    """An invalid value raises an ``InvalidValue`` of the attribute."""
     with pytest.raises(InvalidValue) as raised:
         attribute(name).to_attribute_value(value)
     assert str(raised.value).startswith(message)
@@ -111,7 +111,7 @@ def test_a_refusal_begins_with_the_attribute(name: str, value: Any, message: str
     ],
 )
 def test_what_is_stored_wrongly_is_told_by_name(name: str, stored: dict[str, Any], message: str) -> None:
-    """An item that something else wrote is read with an error that says which attribute is wrong."""
+    """The error for another program's item names the wrong attribute."""
     with pytest.raises(InvalidValue) as raised:
         attribute(name).from_attribute_value(stored)
     assert message in str(raised.value)
@@ -132,7 +132,7 @@ def test_what_is_stored_wrongly_is_told_by_name(name: str, stored: dict[str, Any
     ],
 )
 def test_equal_json_values_have_one_text(given: Any, text: str) -> None:
-    """Sorted keys and the shortest exact numbers, so that equality can be asked of DynamoDB."""
+    """Sorted keys and the shortest exact numbers let DynamoDB compare values."""
     json_attribute = attribute("json")
     assert json_attribute.to_attribute_value(given) == {"S": text}
     assert json_attribute.to_attribute_value(json_attribute.from_attribute_value({"S": text})) == {"S": text}
@@ -142,7 +142,7 @@ def test_equal_json_values_have_one_text(given: Any, text: str) -> None:
     ("line", "number"), [("1", 1), ("1.0", 1), ("2.50", Decimal("2.5")), ("1E+999999999", Decimal("1E+999999999"))]
 )
 def test_a_line_of_a_number_set_is_a_number(line: str, number: Any) -> None:
-    """A number of a billion digits is not written out before it is refused."""
+    """A number with a billion digits is rejected without writing it out."""
     found = number_member(line)
     assert (found, type(found)) == (number, type(number))
 
@@ -165,13 +165,13 @@ def test_a_line_of_a_number_set_is_a_number(line: str, number: Any) -> None:
     ],
 )
 def test_a_value_has_one_stored_form(name: str, value: Any, stored: dict[str, Any]) -> None:
-    """Whatever spelling of it was given; times and durations are read back as they were prepared."""
+    """This applies to every spelling; times and durations are read as they were prepared."""
     assert attribute(name).to_attribute_value(value) == stored
     assert attribute(name).from_attribute_value(stored) == attribute(name).prepare(value)
 
 
 def test_an_address_of_both_kinds_is_unpacked_where_that_is_asked_for() -> None:
-    """As ``unpack_ipv4`` of Django's field does."""
+    """``unpack_ipv4`` of Django's field does the same."""
     unpacking: Any = models.IPAddressAttribute(unpack_ipv4=True)
     assert unpacking.prepare("::ffff:10.0.0.1") == "10.0.0.1"
 

@@ -1,4 +1,4 @@
-"""Bindings of models: each is made once in a generation, and stays as it is when another generation begins."""
+"""Bindings of models are created once per generation, and do not change with the next one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RENAME = Rollout((Twin("name", "title", is_before=True),))
 
 @fact
 def text_of(binding: ModelBinding, number: int = 0) -> list[str]:
-    """Return another list whenever it is worked out."""
+    """Return a new list for each computation."""
     return [f"{binding.layout.label} {number}"]
 
 
@@ -36,14 +36,14 @@ def labels() -> list[str]:
 
 
 def shelf(label: str) -> Any:
-    """Declare a model with a text."""
+    """Declare a model with a string."""
     code, title = models.UnicodeAttribute(), models.UnicodeAttribute()
     return declare(label, (f"{label.upper()}#{{code}}", "A"), options={"item_type": label}, code=code, title=title)
 
 
 @pytest.fixture
 def shop() -> Iterator[Any]:
-    """A model with a text; nothing is open before and after the test."""
+    """Return a model with a string; no rollout is open before and after the test."""
     bindings.forget_states()
     with forgotten():
         yield shelf("Shop")
@@ -58,7 +58,7 @@ def test_a_binding_is_made_once(shop: Any) -> None:
 
 
 def test_a_new_generation_has_the_names_in_use(shop: Any) -> None:
-    """In the layout and in what is worked out of it."""
+    """This applies to the layout and to facts derived from it."""
     begin_rollout(shop, RENAME)
     assert registry.layout_of(shop).attributes["title"].stored == "name"
     assert form_of(shop).stored["title"] == "name"
@@ -67,7 +67,7 @@ def test_a_new_generation_has_the_names_in_use(shop: Any) -> None:
 
 
 def test_a_former_binding_stays_as_it_was(shop: Any) -> None:
-    """Facts that are worked out of it later have its names."""
+    """Facts that are derived later have its names."""
     before = bindings.binding_of(shop)
     begin_rollout(shop, RENAME)
     assert bindings.binding_of(shop) is not before
@@ -76,7 +76,7 @@ def test_a_former_binding_stays_as_it_was(shop: Any) -> None:
 
 
 def test_no_generation_begins_without_a_change(shop: Any) -> None:
-    """The same rollout is read again and again while it is open."""
+    """The same rollout is read repeatedly while it is open."""
     begin_rollout(shop, RENAME)
     generation = bindings.current()
     begin_rollout(shop, Rollout(RENAME.twins))
@@ -84,7 +84,7 @@ def test_no_generation_begins_without_a_change(shop: Any) -> None:
 
 
 def test_a_rollout_of_one_model_begins_a_generation_of_all(shop: Any) -> None:
-    """A write of another model may write this one's items too."""
+    """A write of another model may also write this model's items."""
     other = shelf("Other")
     before = bindings.binding_of(other)
     begin_rollout(shop, RENAME)
@@ -103,7 +103,7 @@ def test_a_proxy_has_the_rollout_of_its_model(shop: Any) -> None:
 
 
 def test_a_later_model_begins_a_generation(shop: Any) -> None:
-    """What is open stays open."""
+    """The open rollout stays open."""
     begin_rollout(shop, RENAME)
     before = bindings.current()
     shelf("Later")
@@ -130,7 +130,7 @@ def test_threads_get_one_binding(shop: Any) -> None:
 
 
 def test_an_overtaken_thread_leaves_the_generation_alone(shop: Any) -> None:
-    """It makes its binding of the generation that it began with."""
+    """The thread completes its binding of the former generation."""
     before = bindings.current()
     begin_rollout(shop, RENAME)
     made = bindings._bind(shop, before)
@@ -139,14 +139,14 @@ def test_an_overtaken_thread_leaves_the_generation_alone(shop: Any) -> None:
 
 
 def test_facts_are_bounded(shop: Any) -> None:
-    """Whatever is selected."""
+    """This applies to any selection."""
     for number in range(1, 2 * MAX_FACTS):
         text_of(shop, number)
     assert len(bindings.binding_of(shop).facts) <= MAX_FACTS
 
 
 class Known:
-    """What is known of a table, and for how long."""
+    """The age of a table's cached state."""
 
     def __init__(self, seconds: float) -> None:
         self.renew_at = time.monotonic() + seconds
@@ -154,7 +154,7 @@ class Known:
 
 @pytest.mark.parametrize("seconds", [60.0, -1.0])
 def test_binding_is_known_until_the_table_is_asked(shop: Any, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """By what is known of its own table."""
+    """The binding depends on the state of its own table."""
     table, binding = object(), bindings.binding_of(shop)
     monkeypatch.setitem(bindings.known_tables, table, Known(seconds))
     assert bindings.binding_if_known(shop, table) is (binding if seconds > 0 else None)
@@ -175,7 +175,7 @@ def test_state_begins_a_generation_of_its_table(
 
 
 def test_binding_that_is_refused_is_never_known(shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table is asked again for each operation, until it can be followed."""
+    """Each operation reads the state again until the code can follow it."""
     table = object()
     monkeypatch.setitem(bindings.known_tables, table, Known(60))
     monkeypatch.setattr(bindings, "_follower", lambda *_: (None, None, FormNotApplied("Not yet.")))
@@ -186,7 +186,7 @@ def test_binding_that_is_refused_is_never_known(shop: Any, monkeypatch: pytest.M
 
 @pytest.mark.usefixtures("shop")
 def test_facts_of_references_need_no_layout() -> None:
-    """A model whose keys cannot work does not keep others from being asked who refers to them."""
+    """A model with invalid keys does not prevent other models' checks of references."""
     broken = declare("Broken", ("BROKEN#{nobody}", "A"), code=models.UnicodeAttribute())
     assert cascading_children(broken) == ()
     with pytest.raises(ConfigurationError):
@@ -194,7 +194,7 @@ def test_facts_of_references_need_no_layout() -> None:
 
 
 def test_facts_of_all_models_end_with_the_generation(shop: Any) -> None:
-    """Another model may be one of those that they are worked out of."""
+    """They may depend on another model."""
     before = labels()
     assert labels() is before
     shelf("Store")

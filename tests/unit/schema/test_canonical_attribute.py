@@ -1,4 +1,4 @@
-"""Folded forms of texts, and what a ``CanonicalAttribute`` may be declared with."""
+"""Folded forms of strings, and declarations of a ``CanonicalAttribute``."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_letters(text: str, folded: str) -> None:
     ],
 )
 def test_latin(text: str, folded: str) -> None:
-    """Letters with strokes, ligatures and those of old scripts are as they are written without."""
+    """Letters with strokes, ligatures and letters of old scripts are simplified."""
     assert latin(text) == folded
 
 
@@ -85,7 +85,7 @@ def test_latin_names_are_written_in_ascii() -> None:
 
 
 def test_every_character_is_folded_at_once() -> None:
-    """Of all scripts but those of China and Korea: folding once more changes nothing, nor does its case."""
+    """Except for Chinese and Korean, a second fold or a change of case does not change the result."""
     for code in (*range(0x3100), *range(0xA490, 0xAC00), *range(0xF900, 0x12000), *range(0x1D000, 0x1F300)):
         once = latin(chr(code))
         assert latin(once) == once
@@ -95,7 +95,7 @@ def test_every_character_is_folded_at_once() -> None:
 
 @given(st.text())
 def test_a_folded_text_is_folded(text: str) -> None:
-    """Folding once more changes nothing, and composition never matters."""
+    """A second fold does not change it, and composition does not matter."""
     for fold in FOLDS.values():
         assert fold(fold(text)) == fold(text)
     for fold in (letters, latin):
@@ -104,25 +104,25 @@ def test_a_folded_text_is_folded(text: str) -> None:
 
 @given(st.text())
 def test_a_later_fold_takes_away_more(text: str) -> None:
-    """What an earlier one takes for the same, a later one does."""
+    """Strings that are equal after an earlier fold are equal after a later one."""
     assert letters(canonical(text)) == letters(text)
     assert latin(letters(text)) == latin(text)
 
 
 @given(st.text(alphabet="øØłŁđĐßþðæÆœħŋ OoLldDt\u0131\u02bc"), st.text(alphabet="øłab\u0131"))
 def test_latin_finds_parts(text: str, part: str) -> None:
-    """A part of a text is one of its folded form, too."""
+    """A part of a string is a part of its folded form."""
     assert latin(part) in latin(text + part)
 
 
 @given(st.text())
 def test_letters_are_all_that_is_left(text: str) -> None:
-    """What is left is letters, digits, underscores and marks that belong to letters."""
+    """The result contains only letters, digits, underscores and marks of letters."""
     assert all(unicodedata.category(each)[0] in "LNM" or each == "_" for each in letters(text))
 
 
 def copied(fold: str = "canonical", **options: Any) -> dict[str, Any]:
-    """A text and its copy."""
+    """Return a string and its copy."""
     return {"name": models.UnicodeAttribute(), "copy": models.CanonicalAttribute(source="name", fold=fold, **options)}
 
 
@@ -144,7 +144,7 @@ def copied(fold: str = "canonical", **options: Any) -> dict[str, Any]:
     ],
 )
 def test_a_source_is_a_text(attributes: dict[str, Any], keys: dict[str, Any], message: str) -> None:
-    """A copy of anything else is an error of the system checks."""
+    """A copy of any other attribute is an error of the system checks."""
     with forgotten():
         model = declare("Thing", ("THING#{thing_id}", "#X"), keys, thing_id=models.IdAttribute(), **attributes)
         ((identifier, said),) = messages(model)
@@ -153,7 +153,7 @@ def test_a_source_is_a_text(attributes: dict[str, Any], keys: dict[str, Any], me
 
 
 def test_a_copy_is_no_part_of_a_primary_key() -> None:
-    """It changes with its text, and a primary key never changes."""
+    """It changes with its source, and a primary key never changes."""
     with forgotten():
         model = declare("Thing", ("THING#{copy}", "#X"), **copied())
         assert [said for _, said in messages(model) if "Write {name:canonical} in the primary key." in said]
@@ -164,7 +164,7 @@ def test_a_copy_is_no_part_of_a_primary_key() -> None:
     [({}, {}, True), ({"null": True}, {}, False), ({"blank": True}, {}, False), ({}, {"blank": True}, False)],
 )
 def test_a_copy_is_there_where_its_text_is(source: dict[str, Any], copy: dict[str, Any], *, required: bool) -> None:
-    """An index on the copy is complete just where the text is required, unless ``blank=True`` says otherwise."""
+    """An index on the copy is complete if the source is required, unless ``blank=True`` allows omissions."""
     with forgotten():
         attributes = copied(**copy) | {"name": models.UnicodeAttribute(**source)}
         model = declare("Thing", ("THING#{thing_id}", "#X"), thing_id=models.IdAttribute(), **attributes)
@@ -172,7 +172,7 @@ def test_a_copy_is_there_where_its_text_is(source: dict[str, Any], copy: dict[st
 
 
 def test_there_are_three_folds() -> None:
-    """Another one is refused with their names."""
+    """The error for another one names them."""
     with pytest.raises(ConfigurationError, match="fold='canonical' or 'letters' or 'latin', not 'ascii'"):
         models.CanonicalAttribute(source="name", fold="ascii")
 

@@ -1,6 +1,6 @@
 """Reads and writes take an attribute's stored name from the layout: during a rename the declared name may be another.
 
-Attributes that cannot be renamed while code runs may be read by their declared names: ``is_served()`` says which.
+Code may read an attribute by its declared name only if the attribute cannot be renamed: ``is_served()`` tells which.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 import dynamo_single
 
 PACKAGE = Path(dynamo_single.__file__).parent
-#: How often each module reads a declared name, and the attributes that it reads it of: none is renamed while code runs.
+#: The number of reads by declared name in each module, and their attributes, which cannot be renamed.
 READ = {
     "orm/effects/copies.py": (7, "copies, their sources and their references"),
     "orm/effects/copy_updates.py": (5, "copies and their sources"),
@@ -37,7 +37,7 @@ def modules() -> Iterator[Path]:
 
 
 def test_declared_names_are_read_where_none_is_renamed() -> None:
-    """Anything else asks the layout."""
+    """All other code uses the layout."""
     found: Counter[str] = Counter()
     for path in modules():
         nodes = ast.walk(ast.parse(path.read_text()))

@@ -1,4 +1,4 @@
-"""What copies, counters and authors may be declared with, and what the system checks say."""
+"""Declarations of copies, counters and authors, and their system checks."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_copy_of_nothing_is_refused(copy: tuple[str, str], message: str) -> No
 
 
 def test_a_copy_of_a_copy_is_refused() -> None:
-    """It is copied from where it is set."""
+    """The error suggests the original attribute."""
     with forgotten():
         model = declare(
             "Part",
@@ -100,7 +100,7 @@ def test_a_copy_of_what_changes_with_every_write_is_refused() -> None:
 
 
 def test_a_copy_cannot_be_in_the_primary_key() -> None:
-    """That never changes."""
+    """A primary key never changes."""
     with forgotten():
         model = declare(
             "Part",
@@ -113,7 +113,7 @@ def test_a_copy_cannot_be_in_the_primary_key() -> None:
 
 
 def test_holders_have_to_be_found_by_a_key() -> None:
-    """E015 says which key to add; a key that leaves some out does not do."""
+    """E015 names the missing key; a key that omits some objects is not enough."""
     with forgotten():
         (found,) = messages(part(keys={}, username=models.CopiedAttribute("user", "username")))
         assert found[0] == "dynamo_single.E015"
@@ -133,7 +133,7 @@ def test_holders_have_to_be_found_by_a_key() -> None:
     ],
 )
 def test_a_counter_of_what_cannot_be_counted_is_refused(counted: dict[str, Any], message: str) -> None:
-    """E016 says why."""
+    """E016 contains the reason."""
     with forgotten():
         model = declare("Whole", ("WHOLE#{whole_id}", "#METADATA"), whole_id=models.IdAttribute(), **counted)
         declare(
@@ -148,7 +148,7 @@ def test_a_counter_of_what_cannot_be_counted_is_refused(counted: dict[str, Any],
 
 
 def test_what_follows_from_another_object_counts_nothing() -> None:
-    """It is put over its number whenever that object changes."""
+    """Its number would be overwritten when the other object changes."""
     with forgotten():
         model = declare(
             "Whole",
@@ -171,7 +171,7 @@ def test_what_follows_from_another_object_counts_nothing() -> None:
 
 
 def test_a_counter_cannot_be_in_a_key() -> None:
-    """It changes without the object being written."""
+    """A counter changes without a write of the object."""
     with forgotten():
         model = declare(
             "Whole",

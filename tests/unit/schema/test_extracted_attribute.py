@@ -1,4 +1,4 @@
-"""What is extracted from documents: which declarations there are, and what others are told."""
+"""Values extracted from documents: declarations and their errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Identifiers of processes that were forked, and of threads: no two are the same, and none waits for ever."""
+"""Identifiers of forked processes and threads are unique, and never cause a deadlock."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROCESSES, THREADS, EACH = 4, 2, 500
 
 
 def _made(make: Callable[[], str]) -> list[str]:
-    """What some threads make side by side."""
+    """Return identifiers that threads create in parallel."""
     with ThreadPoolExecutor(THREADS) as pool:
         return [each for found in pool.map(lambda _: [make() for _ in range(EACH)], range(THREADS)) for each in found]
 
@@ -33,7 +33,7 @@ def _send(make: Callable[[], str], pipe: Any) -> None:
 
 
 def forked(make: Callable[[], str], processes: int = PROCESSES) -> list[str]:
-    """What this process and some forks of it make side by side."""
+    """Return identifiers that this process and its forks create in parallel."""
     context = get_context("fork")
     pipes = [context.Pipe(duplex=False) for _ in range(processes)]
     children = [context.Process(target=_send, args=(make, sender)) for _, sender in pipes]
@@ -50,7 +50,7 @@ def forked(make: Callable[[], str], processes: int = PROCESSES) -> list[str]:
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 @pytest.mark.parametrize("options", KINDS, ids=str)
 def test_forked_processes_make_different_identifiers(options: dict[str, Any]) -> None:
-    """In threads, and of one moment."""
+    """This includes threads, and identifiers with one time."""
     attribute: Any = models.IdAttribute(**options)
     attribute.make()
     with frozen_time(NOON):
@@ -65,7 +65,7 @@ def test_forked_processes_make_different_identifiers(options: dict[str, Any]) ->
     ids=["uuid", "ulid"],
 )
 def test_a_fork_waits_for_no_thread_of_its_parent(module: Any, state: str, make: Callable[[], object]) -> None:
-    """One that was making an identifier just then is not in the child."""
+    """The child does not have a thread that was creating an identifier."""
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -88,7 +88,7 @@ def test_a_fork_waits_for_no_thread_of_its_parent(module: Any, state: str, make:
 
 
 def test_uuids_hold_their_time_and_sort_by_it() -> None:
-    """Of one moment each is later than the one before."""
+    """With one time, each is larger than the previous one."""
     with frozen_time(NOON):
         made = [identifiers.make_uuid() for _ in range(1000)]
     times = [each.time for each in made]
@@ -104,7 +104,7 @@ def test_uuids_name_no_machine() -> None:
 
 
 def test_a_clock_that_goes_back_makes_no_uuid_again() -> None:
-    """Another clock sequence tells them apart."""
+    """Another clock sequence distinguishes them."""
     found = []
     for _ in range(3):
         with frozen_time(NOON) as clock:

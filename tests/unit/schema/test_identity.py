@@ -25,14 +25,14 @@ texts = st.one_of(st.text(st.characters(exclude_categories=["Cs"])), st.text(st.
     ],
 )
 def test_identity_text(texts: tuple[str, ...], identity: str) -> None:
-    """One value reads as itself; several are escaped and joined."""
+    """A single value is unchanged, and several are escaped and joined."""
     assert join_identity(texts) == identity
     assert split_identity(identity, len(texts)) == texts
 
 
 @given(st.lists(texts, min_size=2, max_size=4))
 def test_identities_come_back(values: list[str]) -> None:
-    """Joining is reversible, and only unreserved characters of RFC 3986 are used."""
+    """The join is reversible, and uses only unreserved characters of RFC 3986."""
     identity = join_identity(values)
     assert re.fullmatch(r"[A-Za-z0-9._~-]*", identity)
     assert split_identity(identity, len(values)) == tuple(values)
@@ -40,7 +40,7 @@ def test_identities_come_back(values: list[str]) -> None:
 
 @given(st.text(st.sampled_from("~ab2FC3A9-"), max_size=14))
 def test_an_identity_has_one_spelling(text: str) -> None:
-    """What is accepted as an identity is what joining its values gives."""
+    """A valid identity is always the join of its values."""
     try:
         values = split_identity(text, 2)
     except InvalidValue:
@@ -62,7 +62,7 @@ def test_an_identity_has_one_spelling(text: str) -> None:
     ],
 )
 def test_splitting_refuses(text: str, count: int, reason: str) -> None:
-    """A text that no identity has is refused, never guessed at."""
+    """An invalid string raises an error instead of a guess."""
     with pytest.raises(InvalidValue, match=reason):
         split_identity(text, count)
 

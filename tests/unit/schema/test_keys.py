@@ -79,25 +79,25 @@ def test_parsing(source: str, variables: tuple[str, ...], head: str) -> None:
     ],
 )
 def test_parsing_refuses(source: str, reason: str) -> None:
-    """A template that could give ambiguous keys is refused at once, quoted."""
+    """A template with ambiguous keys raises an error that quotes it."""
     with pytest.raises(ConfigurationError, match=reason) as caught:
         Template.parse(source)
     assert repr(source) in str(caught.value)
     with pytest.raises(ConfigurationError):
         Key(source, "#METADATA")
-    if source:  # a key of an index without a sort key has none
+    if source:  # an index without a sort key
         with pytest.raises(ConfigurationError):
             IndexKey("gs1", "A", source)
 
 
 def test_index_key_needs_an_index() -> None:
-    """Forgetting the index's name is reported by what was given in its place."""
+    """The error for a missing index name contains the given value."""
     with pytest.raises(ConfigurationError, match=r"IndexKey\('PERSON#\{x\}', ...\): the first argument names"):
         IndexKey("PERSON#{x}", "A", "B")
 
 
 def test_binding_names_an_unknown_attribute() -> None:
-    """A template that names no attribute of the model is refused by that name."""
+    """A template with an unknown attribute raises an error that names it."""
     with pytest.raises(ConfigurationError, match=r"'A#{nmae}' cannot be used: there is no attribute 'nmae'"):
         Template.parse("A#{nmae}").bind({"name": codec_for("text")})
 
@@ -110,7 +110,7 @@ def test_rendering_an_unbound_template_is_refused() -> None:
 
 @pytest.mark.parametrize(("value", "reason"), [(None, "missing"), ("", "empty"), ("absent", "missing")])
 def test_a_missing_part_is_an_error(value: str | None, reason: str) -> None:
-    """A half-built key is never made: an index key is left out, a primary key is an error."""
+    """A key is never incomplete: an index key is omitted, and a primary key raises an error."""
     values: dict[str, Any] = {"a": "x"} if value == "absent" else {"a": "x", "b": value}
     template = bound("ROLE#{a}#{b}")
     with pytest.raises(EmptyKeyPart, match=f"b is {reason}, and the key 'ROLE#{{a}}#{{b}}' needs it"):
@@ -125,14 +125,14 @@ def test_white_space_alone_is_an_empty_canonical_part() -> None:
 
 
 def test_a_refused_value_names_the_attribute() -> None:
-    """An error inside a key says which attribute it was."""
+    """The error of a value in a key names its attribute."""
     with pytest.raises(InvalidValue, match=r"^b: 5 is not text"):
         bound("{a}#{b}").render({"a": "x", "b": 5})
 
 
 @pytest.mark.parametrize(("count", "prefix"), [(0, "ORDER#"), (1, "ORDER#1#ITEM#"), (2, "ORDER#1#ITEM#2#END")])
 def test_prefix_ends_at_a_boundary(count: int, prefix: str) -> None:
-    """A prefix goes on up to the next value."""
+    """A prefix ends at the next value."""
     assert bound("ORDER#{a}#ITEM#{b}#END").prefix({"a": "1", "b": "2"}, count) == prefix
 
 
@@ -169,7 +169,7 @@ def test_writer_writes_what_render_does(count: int | None, source: str, a: str, 
 
 
 def test_key_length_is_limited_in_bytes() -> None:
-    """A key of too many UTF-8 bytes is refused with its size."""
+    """A key with too many UTF-8 bytes raises an error with its size."""
     template = bound("A#{a}")
     assert len(template.render({"a": "x" * 1022}, limit=1024)) == 1024
     with pytest.raises(InvalidValue, match="would have 1026 bytes; DynamoDB takes 1024"):
@@ -200,7 +200,7 @@ def test_templates_that_could_make_one_key(first: str, second: str, expected: bo
 
 
 def test_colliding_primary_keys_need_both_templates() -> None:
-    """Models in one partition are told apart by their sort keys."""
+    """Sort keys distinguish models in one partition."""
     partition = bound("COMPANY#{a}")
     assert not can_collide((partition, bound("#METADATA")), (partition, bound("PEOPLE#{b}")))
     assert can_collide((partition, bound("PEOPLE#{a}")), (partition, bound("PEOPLE#{b}")))
@@ -208,7 +208,7 @@ def test_colliding_primary_keys_need_both_templates() -> None:
 
 @given(st.sampled_from(SOURCES), texts, texts, st.integers(0, 40))
 def test_a_template_knows_its_own_keys(source: str, a: str, b: str, cut: int) -> None:
-    """Every rendered key is one that the template says it can make, and so is each of its beginnings."""
+    """A template recognizes each of its keys, and each prefix of them."""
     template = bound(source)
     key = template.render({"a": a, "b": b})
     assert template.matches(key)

@@ -81,7 +81,7 @@ def test_rendering_is_injective(a: str, b: str, c: str, d: str, separator: str) 
 
 @given(values, st.sampled_from(HIGH_SEPARATORS))
 def test_every_kind_is_injective_in_front_of_any_separator(pair: tuple[str, Any, Any], separator: str) -> None:
-    """A separator that also stands in dates or numbers is escaped there."""
+    """A separator that also occurs in dates or numbers is escaped there."""
     kind, first, second = pair
     template = bound("{a}" + separator + "{b}", a=kind, b="text")
     keys = {template.render({"a": value, "b": "x"}) for value in (first, second)}
@@ -152,7 +152,7 @@ def test_equal_numbers_give_one_text(number: int | Decimal) -> None:
     ],
 )
 def test_written_form(kind: str, spec: str, value: Any, text: str) -> None:
-    """The written forms are public API: items stored today are found tomorrow."""
+    """The written forms are stable, so that items of today are found tomorrow."""
     assert codec_for(kind, spec).encode(value) == text
 
 
@@ -197,7 +197,7 @@ def test_value_is_refused(kind: str, spec: str, value: Any, message: str) -> Non
     ],
 )
 def test_codec_is_refused(kind: str, spec: str, message: str) -> None:
-    """A kind that cannot stand in a key, or a format that does not fit it, is a configuration error."""
+    """A type that cannot be in a key, or an unsuitable format, is a configuration error."""
     with pytest.raises(ConfigurationError, match=message):
         codec_for(kind, spec)
 
@@ -214,7 +214,7 @@ def test_codec_is_refused(kind: str, spec: str, message: str) -> None:
     ],
 )
 def test_codec_says_what_it_keeps(kind: str, spec: str, ordered: bool, prefixable: bool, exact: bool) -> None:
-    """The planner may rely on order, prefixes and equality only where they hold."""
+    """The planner relies on order, prefixes and equality only if they are kept."""
     codec = codec_for(kind, spec)
     assert (codec.ordered, codec.prefixable, codec.exact) == (ordered, prefixable, exact)
 

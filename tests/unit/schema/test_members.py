@@ -1,4 +1,4 @@
-"""Parts of a parent's identity in a child's key: which there are, and how they are written."""
+"""Parts of a parent's identity in a child's key: the possible parts and their form."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6
 
 @given(texts, st.integers(-99, 10**6), st.integers(-99, 99), texts)
 def test_a_child_and_a_grandchild_lie_in_the_roots_partition(tenant: str, code: int, number: int, name: str) -> None:
-    """Whatever the values are: the parts are taken out of the pk as they were put in."""
+    """The parts are extracted from any pk unchanged."""
     estate = Estate(tenant=tenant, code=code)
     lot = Lot(estate_id=estate.pk, number=number)
     remark = LotRemark(about_id=lot.pk, remark_id=name)
@@ -33,7 +33,7 @@ def test_a_child_and_a_grandchild_lie_in_the_roots_partition(tenant: str, code: 
 
 
 def test_a_reference_stays_one_value_of_the_identity() -> None:
-    """The child's pk is made of what it stores."""
+    """The child's pk contains the stored reference."""
     assert registry.layout_of(LotRemark).identity == ("about_id", "remark_id")
     lot = Lot(estate_id=Estate(tenant="a", code=1).pk, number=2)
     assert lot.pk == "a~7E~7E1~~2"
@@ -53,7 +53,7 @@ def test_a_reference_stays_one_value_of_the_identity() -> None:
     ],
 )  # fmt: skip
 def test_a_path_that_leads_nowhere_is_reported_by_the_checks(partition: str, reason: str) -> None:
-    """E003 says what there is."""
+    """E003 lists the valid names."""
     with forgotten():
         attributes: dict[str, Any] = {
             "shed_id": models.IdAttribute(),
@@ -65,13 +65,13 @@ def test_a_path_that_leads_nowhere_is_reported_by_the_checks(partition: str, rea
 
 
 def test_one_value_twice_is_refused() -> None:
-    """As it is of an attribute."""
+    """The same applies to an attribute."""
     with pytest.raises(ConfigurationError, match=r"\{estate.tenant\} appears twice"):
         models.Key("A#{estate.tenant}#{estate.tenant}", "#")
 
 
 def test_the_one_value_of_a_parents_pk_is_the_reference_itself() -> None:
-    """``{home.place_id}`` is written as ``{home_id}``, and ordered as that."""
+    """``{home.place_id}`` is written and sorted like ``{home_id}``."""
     with forgotten():
         attributes: dict[str, Any] = {
             "home": models.ReferenceAttribute(Place, on_delete=models.DO_NOTHING),
@@ -83,7 +83,7 @@ def test_the_one_value_of_a_parents_pk_is_the_reference_itself() -> None:
 
 
 def test_a_path_into_a_document_is_refused_at_once() -> None:
-    """As it was before there were paths through references."""
+    """The error is the same as before paths through references existed."""
     with (
         forgotten(),
         pytest.raises(

@@ -1,4 +1,4 @@
-"""A document is encoded, sized and compared in one pass, as by one pass each."""
+"""One pass encodes, measures and compares a document, with the results of separate passes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_pass_gives_same_value_and_size(value: Any) -> None:
 
 @given(documents, documents)
 def test_equal_documents_keep_stored_form(value: Any, other: Any) -> None:
-    """Equal to DynamoDB, in whatever spelling."""
+    """DynamoDB's equality counts, in any spelling."""
     for before in (to_attribute_value(other), to_attribute_value(value)):
         alike = normalized_value(to_attribute_value(value)) == normalized_value(before)
         assert (encode(value, before, "data")[0] is before) == alike
@@ -62,7 +62,7 @@ def test_equal_documents_keep_stored_form(value: Any, other: Any) -> None:
 
 @given(documents, documents)
 def test_compared_document_is_equal_to_encoded_one(value: Any, other: Any) -> None:
-    """Parts that are taken from the stored form have the same meaning and the same size."""
+    """Parts of the stored form have the same meaning and size."""
     stored, size, _ = encode(value, to_attribute_value(other), "data")
 
     assert normalized_value(stored) == normalized_value(to_attribute_value(value))
@@ -94,7 +94,7 @@ class Text(str):
     pass
 
 
-#: What another pass words, or takes although its type is no type of Python's own.
+#: Values that another pass rejects, or accepts although their type is not built in.
 ODD: list[Any] = [
     {"a": {"b": [object()]}},
     {"a": {1: "x"}},
@@ -143,7 +143,7 @@ def test_document_that_contains_itself_is_refused() -> None:
 
 
 def containers(value: Any) -> Iterator[int]:
-    """The identities of everything in a document that can be changed in place."""
+    """Return the identities of every mutable part of a document."""
     if isinstance(value, dict | list | set):
         yield id(value)
         for each in value.values() if isinstance(value, dict) else value:
@@ -152,7 +152,7 @@ def containers(value: Any) -> Iterator[int]:
 
 @given(st.dictionaries(texts.filter(bool), documents, max_size=3), st.lists(documents, max_size=3))
 def test_nothing_mutable_is_shared(data: Any, things: Any) -> None:
-    """Neither the stored form nor the copy has a map, list or set of the value."""
+    """The stored form and the copy do not contain a map, list or set of the value."""
     for attribute, value in ((Sample.data, data), (Sample.things, things)):
         before = attribute.to_attribute_value(value)
         found: Any = attribute.encoded(value)
@@ -193,7 +193,7 @@ def test_json_is_encoded_as_its_prepared_value(value: Any, other: Any) -> None:
 
 @pytest.mark.parametrize("text", ['{"b": 1, "a": 2}', '{"a":2,"b":1}', '{"a": 2.0, "b": 1}'])
 def test_json_of_another_writer_is_unchanged(text: str) -> None:
-    """In whatever order and spelling it was written."""
+    """Its order and spelling do not matter."""
     attribute: Any = Sample.json
     before = {"S": text}
     assert attribute.encoded(attribute.from_attribute_value(before), before).stored is before
@@ -201,7 +201,7 @@ def test_json_of_another_writer_is_unchanged(text: str) -> None:
 
 
 class ShoutingMap(models.MapAttribute[Any]):
-    """A map of a project that is stored in capitals."""
+    """A custom map that is stored in capitals."""
 
     def encode(self, value: Any) -> Any:
         return super().encode({name.upper(): each for name, each in value.items()})
@@ -223,7 +223,7 @@ def test_missing_stored_value_is_like_none() -> None:
 
 
 def test_unchanged_document_has_its_decimal_places() -> None:
-    """Its declaration is checked with them."""
+    """The declared places apply to the comparison."""
 
     class Line:
         price = models.DecimalAttribute(max_digits=3, decimal_places=2)

@@ -1,4 +1,4 @@
-"""What an operation on a stored list or set takes."""
+"""Arguments of an operation on a stored list or set."""
 
 from __future__ import annotations
 

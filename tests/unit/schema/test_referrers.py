@@ -1,4 +1,4 @@
-"""Which references lead to a model is known of all models at once."""
+"""The references to all models are found together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.catalog.clubs import Club
 
 
 def test_each_model_is_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asking for every model's referrers costs as many looks as there are models, not their square."""
+    """Finding every model's references takes one pass over all models instead of one per model."""
     looked: Counter[Any] = Counter()
     inner = references.references
 
@@ -30,7 +30,7 @@ def test_each_model_is_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_what_moves_along_is_looked_for_once() -> None:
-    """It is asked for with each object of a family; where there are other models, it is looked for again."""
+    """A family is searched once for all of its objects, and again after a change of models."""
     found = references_to(Club)
     assert found
     assert references_to(Club) is found

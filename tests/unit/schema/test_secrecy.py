@@ -1,4 +1,4 @@
-"""Which attributes of a model are secrets: by their option, by what they are made of, by their names."""
+"""The secrets of a model: by option, by derivation and by name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Places:
 
 @pytest.fixture
 def vaults() -> Iterator[Any]:
-    """A model with secrets of every origin, and what refers to it."""
+    """Return a model with all kinds of secrets, and a model that refers to it."""
     with forgotten():
         owner = declare(
             "VaultOwner",

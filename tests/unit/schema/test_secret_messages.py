@@ -37,14 +37,14 @@ from tests.catalog.secret_lookups import PATHS, conditions_on
 from tests.deep import IS_DEEP
 from tests.unit.declaring import declare, forgotten
 
-#: Every value of a wrong kind, or in a normal run those of four kinds.
+#: Every value of a wrong type; a normal run uses four types.
 GIVEN = WRONG if IS_DEEP else (*WRONG[:2], *WRONG[-4:-1])
 SECRETS = {name: value for name, value in VALUES.items() if name != "parent_id"} | {"parent": "swordfish-parent"}
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_explain_tells_no_secret(path: str) -> None:
-    """Each lookup is explained, or refused."""
+    """Each lookup is explained or rejected."""
     found = {}
     for condition in conditions_on(path):
         text = said(lambda: explained(Safe.objects.filter(**condition)))  # noqa: B023 - called at once
@@ -55,7 +55,7 @@ def test_explain_tells_no_secret(path: str) -> None:
 
 
 def explained(queryset: Any) -> str:
-    """Return how a query is read by a key, and by a scan."""
+    """Return the explanation of a query with a key, and with a scan."""
     asked = [queryset.explain, queryset.allow_scan().explain]
     if IS_DEEP:
         asked.append(queryset.allow_in_memory().order_by("number").explain)
@@ -77,13 +77,13 @@ def form_of(name: str, value: object) -> str:
     """Return the errors of a form, as text, as JSON, and with their parameters."""
     sent = json.dumps(value, default=str) if isinstance(value, list | dict) else value
     form = SafeForm({"safe_id": "s1", "name": "Front", name: sent})
-    # The other objects are not read for this.
+    # They are not read for this.
     form.fields["parent"].queryset = Safe.objects.none()
     errors = [one for each in form.errors.as_data().values() for one in each]
     return "\n".join((form.errors.as_json(), form.errors.as_text(), *(text for one in errors for text in said_of(one))))
 
 
-#: What a Django field does with a value.
+#: Uses of a value in a Django field.
 FIELD: dict[str, Callable[[Any, Any], object]] = {
     "to_python": lambda field, value: field.to_python(value),
     "clean": lambda field, value: field.clean(value, Safe(safe_id="s1")),
@@ -94,7 +94,7 @@ FIELD: dict[str, Callable[[Any, Any], object]] = {
     "get_db_prep_save": lambda field, value: field.get_db_prep_save(value, None),
     "formfield": lambda field, value: field.is_relation or (field.formfield() and field.formfield().clean(value)),
 }
-#: What an attribute does with a value.
+#: Uses of a value in an attribute.
 ATTRIBUTE: dict[str, Callable[[Any, Any], object]] = {
     "prepare": lambda attribute, value: attribute.prepare(value),
     "check_whole": lambda attribute, value: attribute.check_whole(value),
@@ -137,7 +137,7 @@ def front() -> Any:
     return Safe.objects.filter(name="Front")
 
 
-#: Expressions with a value. Each is explained, or refused before anything is read.
+#: Expressions with a value, which are explained, or rejected before any read.
 EXPRESSIONS: dict[str, Callable[[str, Any], object]] = {
     "aggregate of Case": lambda name, value: front().aggregate(n=Count(case(name, value))),
     "aggregate of sum": lambda name, value: front().aggregate(n=Max(F(name) + value)),
@@ -169,7 +169,7 @@ EXPRESSIONS: dict[str, Callable[[str, Any], object]] = {
     "update by function": lambda name, value: front().update(**{name: Concat(F(name), Value(value))}),
     "sum's default": lambda name, value: str(Sum(name, default=value)) and front().annotate(n=Sum(name, default=value)),
 }
-#: What else takes a value and sends no request, or is refused before it.
+#: Other uses of a value without a request, or rejected before it.
 OTHERS: dict[str, Callable[[str, Any], object]] = {
     "form": form_of,
     "clean_fields": lambda name, value: Safe(safe_id="s1", name="x", **{name: value}).clean_fields(exclude=["parent"]),
@@ -208,7 +208,7 @@ def test_operation_tells_no_secret(operation: str, caplog: pytest.LogCaptureFixt
 
 
 class Drawer:
-    """A map with a secret that its name does not tell."""
+    """A map with a secret that has an ordinary name."""
 
     place = models.UnicodeAttribute(secret=True, null=True, choices=[("a", "A")])
     amount = models.DecimalAttribute(secret=True, null=True, max_digits=4, decimal_places=2)
@@ -217,7 +217,7 @@ class Drawer:
 
 @pytest.fixture
 def vault() -> Iterator[Any]:
-    """A model whose key is made of secrets, with secrets inside its documents."""
+    """Return a model with secrets in its key and inside its documents."""
     with forgotten():
         vault = declare(
             "Vault",
@@ -250,7 +250,7 @@ INSIDE: dict[str, tuple[Any, ...]] = {
     "amount": (814281, "swordfish", 10**50 + 814281),
     "level": ("swordfish",),
 }
-#: Calls with a value for an attribute of a vault; all are refused before anything is sent.
+#: Calls with a value for an attribute of a vault, which are rejected before any request.
 WRITES: dict[str, Callable[[Any, str, Any], object]] = {
     "prepare": lambda vault, name, value: getattr(vault, name).prepare(value),
     "check_whole": lambda vault, name, value: getattr(vault, name).check_whole(value),
@@ -273,7 +273,7 @@ def test_nested_secret_is_not_told(vault: Any, operation: str) -> None:
     assert found == {}
 
 
-#: Calls with a key that is made of secrets and cannot be one, or is too long.
+#: Calls with a key of secrets that is invalid or too long.
 KEYS: dict[str, Callable[[Any], object]] = {
     "padding": lambda vault: vault(code=814281, phrase="b").to_attribute_values(),
     "key": lambda vault: key_of_pk(vault, "814281~~b"),

@@ -1,4 +1,4 @@
-"""Names and shapes of secrets: whole words of names, and texts that are secrets whatever they are called."""
+"""Names and forms of secrets: whole words in names, and strings that are secrets by their form."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_words_keep_all_letters(name: str) -> None:
     assert "".join(words_of(name)) == "".join(each.lower() for each in name if each.isalnum())
 
 
-#: Texts with a secret, made up, and what is left of each. No text is written as one, so that no scanner reports it.
+#: Invented strings with a secret, and their masked form. They are assembled so that scanners ignore them.
 SHAPES = {
     "-----BEGIN " + "PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY----- x": f"{MASK} x",
     "-----BEGIN " + "RSA PRIVATE KEY-----\ncut off": MASK,

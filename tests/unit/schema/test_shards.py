@@ -1,4 +1,4 @@
-"""In which shard an item lies: a part of the stored layout, so that what is written here never changes."""
+"""The shard of an item is part of the stored layout, so these values never change."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_the_hash_and_the_form_of_numbers_stay(text: str, shards: int, expected:
 
 
 def test_keys_of_a_sharded_model_say_so_in_their_fingerprint() -> None:
-    """A table knows by it that its items are divided, and by what."""
+    """The table therefore knows that its items are sharded, and by which attributes."""
     assert key_fingerprints(registry.layout_of(ServiceUser))["by_created"] == (
         "gs1 user {created:timestamp}#{userId:text} sharded(userId,created)"
     )
@@ -70,7 +70,7 @@ def test_keys_of_a_sharded_model_say_so_in_their_fingerprint() -> None:
 
 @given(place=st.integers(0, MAX_SHARDS), partition=st.sampled_from(["user", "user#1", "email#a", "u!x"]))
 def test_a_partition_tells_its_shard(place: int, partition: str) -> None:
-    """Its number is what stands after the last exclamation mark, where there is one."""
+    """The number follows the last exclamation mark, if there is one."""
     assert split_partition(partition + shard_suffix(place)) == (partition, place)
 
 
@@ -107,7 +107,7 @@ def test_every_spelling_is_in_one_place(moment: int, shards: int) -> None:
 
 @given(schedule=SCHEDULES, text=st.text(max_size=5), moment=st.integers(-10, 120), shards=st.integers(1, MAX_SHARDS))
 def test_a_later_entry_moves_nothing(schedule: Schedule, text: str, moment: int, shards: int) -> None:
-    """What is older than it stays where it is."""
+    """Older items stay in their shard."""
     later = Schedule((*schedule.entries, Entry(200, shards)))
     assert FOLDING.place(later, text, at(moment)) == FOLDING.place(schedule, text, at(moment))
     assert {*FOLDING.places(schedule)} <= {*FOLDING.places(later)}
@@ -133,7 +133,7 @@ def test_items_older_than_the_first_entry_belong_to_it() -> None:
     ],
 )
 def test_a_schedule_that_cannot_be_is_refused(entries: tuple[Entry, ...]) -> None:
-    """Each entry is later than the one before, and there is at least one shard."""
+    """Each entry must be later than the previous one, and one shard is the minimum."""
     with pytest.raises(InvalidValue):
         Schedule(entries)
 
@@ -145,7 +145,7 @@ def test_the_trash_is_sharded_as_the_model_is() -> None:
     assert trash.sharding == registry.layout_of(Visit).primary.sharding
 
 
-#: A template of the primary key, and what entries of its shards hash.
+#: A template of the primary key, and the hashed values of its shard entries.
 FOLDS = [
     ("{name}", ""),
     ("{name:canonical}", "canonical"),
@@ -155,7 +155,7 @@ FOLDS = [
 
 @pytest.mark.parametrize(("sort", "fold"), FOLDS)
 def test_shards_fold_as_the_primary_key_does(sort: str, fold: str) -> None:
-    """What it does not tell apart is one address."""
+    """Addresses with equal keys have one shard."""
     with forgotten():
         layout = registry.layout_of(
             declare(
@@ -171,7 +171,7 @@ def test_shards_fold_as_the_primary_key_does(sort: str, fold: str) -> None:
         assert layout.sharding.fold == fold
 
 
-#: What a declaration says, and what is wrong with it.
+#: A declaration, and its error.
 WRONG = [
     ({"primary": ("a", "b#{a_id}", True)}, "class Keys does not declare the shards"),
     ({"shards": ("a_id", "at")}, "no key has sharded=True"),
@@ -185,7 +185,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("declared", "message"), WRONG)
 def test_shards_by_what_may_change_are_refused(declared: dict[str, Any], message: str) -> None:
-    """An item stays in its shard, and is looked for by its identity."""
+    """An item stays in its shard, and its identity finds it."""
     given = declared.get("shards")
     with forgotten(), pytest.raises(ConfigurationError, match=message):
         registry.layout_of(

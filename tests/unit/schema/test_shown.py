@@ -12,14 +12,14 @@ from project.directory.models import Company, Person
 
 
 class Failing:
-    """What cannot even be shown to its own programmer."""
+    """An object that cannot even be shown to developers."""
 
     def __repr__(self) -> str:
         raise ZeroDivisionError
 
 
 def failing(self: Any) -> str:
-    """The ``__str__`` of a project that reads what is not there."""
+    """Return a project's ``__str__`` that reads a missing attribute."""
     raise AttributeError("the project's own mistake")
 
 

@@ -35,7 +35,7 @@ def test_they_sort_by_their_moments(one: datetime, other: datetime) -> None:
 
 
 def test_those_of_one_instant_keep_the_order_in_which_they_were_made() -> None:
-    """And lie between the least of their moment and the least of the next."""
+    """They are between the smallest of their time and the smallest of the next."""
     with frozen_time(NOON):
         made = [identifiers.make_ulid() for _ in range(1000)]
     assert made == sorted(set(made))
@@ -44,7 +44,7 @@ def test_those_of_one_instant_keep_the_order_in_which_they_were_made() -> None:
 
 
 def test_threads_make_different_ones() -> None:
-    """Of one instant, too."""
+    """This includes identifiers with the same time."""
     with frozen_time(NOON), ThreadPoolExecutor(8) as pool:
         made = list(pool.map(lambda _: identifiers.make_ulid(), range(2000)))
     assert len(set(made)) == 2000
@@ -52,19 +52,19 @@ def test_threads_make_different_ones() -> None:
 
 @pytest.mark.parametrize("moment", ["2025-01-01", None, datetime(2025, 1, 1).date(), 0])
 def test_what_is_no_moment_has_none(moment: Any) -> None:
-    """It is refused with what a moment is."""
+    """The error describes a valid datetime."""
     with pytest.raises(InvalidValue, match=r"is not a datetime\. Use a datetime"):
         identifiers.first_at(moment)
 
 
 def test_a_moment_before_1970_has_none() -> None:
-    """It is refused, not wrapped around."""
+    """It raises an error instead of wrapping around."""
     with pytest.raises(InvalidValue, match="is before 1970"):
         identifiers.first_at(datetime(1969, 12, 31, tzinfo=UTC))
 
 
 def test_an_attribute_puts_its_prefix_in_front() -> None:
-    """Of what it makes and of its bounds."""
+    """This applies to generated identifiers and to limits."""
     attribute = models.IdAttribute(kind="ulid", prefix="msg")
     with frozen_time(NOON):
         assert attribute.first_at(NOON) <= attribute.make() < attribute.first_at(NOON + timedelta(milliseconds=1))
@@ -72,7 +72,7 @@ def test_an_attribute_puts_its_prefix_in_front() -> None:
 
 
 def test_other_kinds_have_no_first_one() -> None:
-    """The error names what has."""
+    """The error names the attributes that have one."""
     attribute = models.IdAttribute()
     attribute.name = "message_id"
     with pytest.raises(NotSupported, match=r'message_id does not contain its creation.*IdAttribute\(kind="ulid"\)'):

@@ -1,4 +1,4 @@
-"""Attribute values and Python values are turned into each other without loss, or refused."""
+"""Attribute values and Python values are converted without loss, or rejected."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_value_is_written(value: Any, expected: dict[str, Any]) -> None:
     ],
 )
 def test_value_is_refused(value: Any, message: str) -> None:
-    """What DynamoDB cannot hold exactly is refused with the reason."""
+    """A value that DynamoDB cannot store exactly raises an error with the reason."""
     with pytest.raises(InvalidValue, match=message):
         to_attribute_value(value)
 
@@ -98,7 +98,7 @@ def test_refusal_names_the_place_in_the_document() -> None:
 
 
 def test_nesting_ends_at_32_levels() -> None:
-    """32 nested lists are stored, and one more is refused."""
+    """32 nested lists are stored, and one more raises an error."""
     value: Any = "x"
     for _ in range(32):
         value = [value]
@@ -109,7 +109,7 @@ def test_nesting_ends_at_32_levels() -> None:
 
 @given(documents)
 def test_documents_come_back(value: Any) -> None:
-    """Every document that is stored comes back equal."""
+    """Every stored document is read as an equal one."""
     assert from_attribute_value(to_attribute_value(value)) == value
 
 
@@ -124,13 +124,13 @@ def test_numbers_come_back_exactly(number: int | Decimal) -> None:
 
 @given(st.floats(-1e100, 1e100, allow_subnormal=False).filter(lambda x: x == 0 or abs(x) > 1e-100))
 def test_floats_keep_their_written_value(number: float) -> None:
-    """A float is stored as it is written, so that it comes back as the same float."""
+    """A float is stored as written, so that the same float is read."""
     assert float(text_to_number(number_to_text(number))) == number
 
 
 @given(numbers, numbers)
 def test_different_numbers_have_different_texts(first: int | Decimal, second: int | Decimal) -> None:
-    """Two texts are one only if the numbers are equal."""
+    """Two strings are the same only if the numbers are equal."""
     assert first == second or number_to_text(first) != number_to_text(second)
 
 
@@ -192,6 +192,6 @@ def test_item_size(item: dict[str, Any], size: int) -> None:
 
 
 def test_unknown_type_is_refused() -> None:
-    """An attribute value of no known type is refused by name."""
+    """The error names the unknown type."""
     with pytest.raises(InvalidValue, match="'X' is not a type of DynamoDB"):
         from_attribute_value({"X": 1})
