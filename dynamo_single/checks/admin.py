@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.apps import AppConfig, apps
 from django.conf import settings
 from django.contrib.admin import ModelAdmin, StackedInline
+from django.contrib.admin.options import InlineModelAdmin
 from django.contrib.auth import get_user_model
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import router
@@ -105,7 +106,12 @@ def check_inlines(app_configs: Sequence[AppConfig] | None = None, **kwargs: obje
 def _shown_by(inline: type[Any], model_admin: Any) -> Iterator[tuple[str, str]]:
     from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin, DynamoStackedInline, DynamoTabularInline
 
-    if not issubclass(inline, DynamoStackedInline | DynamoTabularInline):
+    if hasattr(inline, "ct_field"):  # of django.contrib.contenttypes, which has no class of ours
+        if inline.get_queryset is InlineModelAdmin.get_queryset:
+            what = "as a generic inline: it shows secrets, and rows that get_queryset() of the model's admin hides."
+            hint = "Name fields without secrets, and let get_queryset() of the inline return that of the model's admin."
+            yield what, f"{hint} Or remove the inline: the model's admin shows the same rows."
+    elif not issubclass(inline, DynamoStackedInline | DynamoTabularInline):
         base = "DynamoStackedInline" if issubclass(inline, StackedInline) else "DynamoTabularInline"
         what = "with an inline class of Django's: it shows rows that get_queryset() of the model's admin hides."
         yield what, f"Derive it from dynamo_single.admin.{base}."

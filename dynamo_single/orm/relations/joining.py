@@ -54,7 +54,7 @@ def reads_of(state: QueryState) -> Iterator[StepRead]:
     for _, join in joins_of(state.interpretation.query):
         ((_, far),) = join.join_fields
         words = f"joins {far.model._meta.label} by {far.name} in the values of all matches"
-        yield StepRead(words, with_example(source(far.model), far))
+        yield StepRead(words, with_example(_chosen(source, join, far.model), far))
 
 
 def with_example(queryset: Any, field: Any) -> Any:
@@ -65,20 +65,35 @@ def with_example(queryset: Any, field: Any) -> Any:
 
 
 def check(query: Any) -> None:
-    """Raise ``NotSupported`` for joins other than references, reverse references and many-to-many relations."""
+    """Raise ``NotSupported`` for joins other than references, reverse, generic and many-to-many relations."""
     for alias, join in joins_of(query):
-        restricted = join.join_field.get_extra_restriction(alias, join.parent_alias) is not None
+        restricted = (
+            not _conditions(join) and join.join_field.get_extra_restriction(alias, join.parent_alias) is not None
+        )
         fields: tuple[Any, ...] = join.join_fields or ()
         if restricted or join.filtered_relation is not None or len(fields) != 1:
             raise NotSupported(
-                f"{query.model._meta.label}: the app does not join FilteredRelation() and generic relations. Filter by "
-                f"the relation, or {COMPUTE_IN_PYTHON}."
+                f"{query.model._meta.label}: the app does not join FilteredRelation() and generic relations from their "
+                f"other side. Filter by the relation, or {COMPUTE_IN_PYTHON}."
             )
         if not hasattr(fields[0][1].model, "_stored"):
             raise NotSupported(
                 f"{query.model._meta.label}: {fields[0][1].model._meta.label} is stored in an SQL database, and is not "
                 f"joined. Query it by itself, and {COMPUTE_IN_PYTHON}."
             )
+
+
+def _conditions(join: Any) -> dict[str, object]:
+    """Return the values that the objects of a join have besides its key: the content type of a generic relation."""
+    field: Any = getattr(join.join_field, "field", None)  # Django joins by the other side of the relation
+    if not hasattr(field, "object_id_field_name"):
+        return {}
+    return {field.content_type_field_name: field.get_content_type().pk}
+
+
+def _chosen(source: Source, join: Any, model: Any) -> Any:
+    """Return the queryset of the objects that a join can find."""
+    return source(model).filter(**_conditions(join))
 
 
 async def joined(query: Any, items: Iterable[Item], source: Source, budget: Steps) -> Sequence[Row]:
@@ -92,7 +107,7 @@ async def joined(query: Any, items: Iterable[Item], source: Source, budget: Step
         ((near, far),) = join.join_fields
         read = field_reader(near)
         keys = [None if (item := row[join.parent_alias]) is None else read(item) for row in rows]
-        found = await related_items(far, keys, source, budget)
+        found = await related_items(far, keys, partial(_chosen, source, join), budget)
         none = (None,) if join.join_type == LOUTER else ()
         matches = [found.get(key) or none for key in keys]
         # Before they are made: two lists within the limit can have a product far beyond it.

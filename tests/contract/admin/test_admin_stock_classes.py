@@ -11,6 +11,7 @@ import pytest
 from django.contrib import admin
 from django.contrib.admin.sites import all_sites
 from django.contrib.auth.models import Group
+from django.contrib.contenttypes.admin import GenericTabularInline
 from django.db import connections, router
 from django.db import models as django_models
 from django.urls import clear_url_caches, path
@@ -19,6 +20,7 @@ from dynamo_single import models
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin, DynamoTabularInline
 from dynamo_single.checks.admin import check_inlines
 from tests.catalog.safes import INSIDE, VALUES, Lock, Safe, told
+from tests.catalog.tags import Animal, Emblem
 from tests.contract.conftest import Pages
 from tests.contract.sqlite import ALIAS, sqlite
 from tests.unit.declaring import declare, forgotten
@@ -130,6 +132,49 @@ def test_rows_of_sql_parent_are_hidden(pages: Pages, stock: Any, team: Any) -> N
     )
     page = pages.get("auth/group/1/change/").content.decode()
     assert re.findall(r'-TOTAL_FORMS" value="(\d)"', page) == ["2"]
+
+
+class Tags(GenericTabularInline):
+    """Some tags of an animal, as the admin of tags shows them."""
+
+    model = Emblem
+    fields = ("word",)
+    extra = 1
+
+    def get_queryset(self, request: Any) -> Any:
+        return Emblem.objects.exclude(word="hidden")
+
+
+def test_generic_inline_shows_and_saves_rows(pages: Pages, stock: Any) -> None:
+    """Django's class works: the objects of the relation are read by its key, and written one by one."""
+    lion = Animal.objects.create(animal_id="a", name="Lion")
+    kept = [lion.tags.create(word=word) for word in ("hidden", "shown")]
+    stock(animal={"model": Animal, "base": DynamoModelAdmin, "inlines": [Tags]})
+    page = pages.get("catalog/animal/a/change/")
+    prefix = "catalog-emblem-content_type-object_id"
+    assert re.findall(rf'name="{prefix}-\d-word" value="(\w+)"', page.content.decode()) == ["shown"]
+    data = {
+        "name": "Lion",
+        f"{prefix}-TOTAL_FORMS": "2",
+        f"{prefix}-INITIAL_FORMS": "1",
+        f"{prefix}-0-tag_id": kept[1].pk,
+        f"{prefix}-0-word": "changed",
+        f"{prefix}-1-word": "new",
+    }
+    response = pages.post("catalog/animal/a/change/", data)
+    assert (response.status_code, sorted(each.word for each in lion.tags.all())) == (302, ["changed", "hidden", "new"])
+
+
+@pytest.mark.parametrize(("attributes", "count"), [({}, 1), ({"get_queryset": Tags.get_queryset}, 0)])
+def test_check_reports_generic_inline(attributes: dict[str, Any], count: int) -> None:
+    checked = DynamoAdminSite("checked")
+    inline = type("Tags", (GenericTabularInline,), {"model": Emblem, **attributes})
+    checked.register(Animal, type("Checked", (DynamoModelAdmin,), {"inlines": [inline]}))
+    try:
+        found = [each for each in check_inlines() if "Tags shows catalog.Emblem as a generic inline" in each.msg]
+    finally:
+        all_sites.discard(checked)
+    assert len(found) == count
 
 
 @pytest.mark.parametrize(

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.contrib.contenttypes.fields import GenericRelation
 from django.contrib.contenttypes.models import ContentType
 from django.core import serializers
+from django.db.models import Count, Max, Q
 from django.forms import modelform_factory
 
 from dynamo_single import models
 from dynamo_single.checks.references import check_on_delete
 from dynamo_single.exceptions import InvalidValue, NotSupported
+from dynamo_single.orm.rollout import shard_record
+from dynamo_single.orm.schema import registry
+from dynamo_single.table import Table
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import get_table
-from dynamo_single.testing import assert_requests
+from dynamo_single.testing import assert_requests, frozen_time
 from tests.catalog.tags import Animal, Emblem, Mineral
 from tests.unit.declaring import declare, forgotten
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 pytestmark = pytest.mark.usefixtures("table")
 
@@ -200,3 +209,119 @@ def test_order_by_content_type_is_computed(lion: Animal) -> None:
     chosen = Emblem.objects.filter(pk__in=["fatty", "hard", "yellow"]).allow_in_memory()
     ordered = chosen.order_by("-content_type__model", "word")
     assert [each.word for each in ordered] == ["hard", "fatty", "yellow"]
+
+
+# crossings
+
+
+@pytest.fixture
+def stickers() -> Iterator[Any]:
+    """Two boxes, one with three stickers, in which stickers expire and go to the trash; another model has the key."""
+    with forgotten(), frozen_time(NOW):
+        sticker = declare(
+            "Sticker",
+            ("STICKER#{sticker_id}", "#METADATA"),
+            {"by_object": models.IndexKey("gs1", "STICKER#{content_type_id}#{object_id}", "{word}#{sticker_id}")},
+            bases=(models.SoftDeleteModel,),
+            sticker_id=models.IdAttribute(),
+            word=models.UnicodeAttribute(),
+            content_type=models.ReferenceAttribute(ContentType, on_delete=models.CASCADE),
+            object_id=models.UnicodeAttribute(),
+            gone=models.TTLAttribute(null=True),
+        )
+        box = declare(
+            "Box",
+            ("BOX#{box_id}", "#METADATA"),
+            {"all": models.IndexKey("gs2", "BOX", "{box_id}")},
+            bases=(models.SoftDeleteModel,),
+            box_id=models.UnicodeAttribute(),
+            stickers=GenericRelation(sticker),
+        )
+        full, _ = box.objects.create(box_id="a"), box.objects.create(box_id="b")
+        for word in ("x", "y", "z"):
+            full.stickers.create(word=word)
+        sticker.objects.create(word="other", content_type_id="catalog.mineral", object_id="a")
+        yield SimpleNamespace(box=box, sticker=sticker, full=full)
+
+
+def counted(stickers: Any) -> list[tuple[str, int]]:
+    found = stickers.box.objects.allow_in_memory().annotate(n=Count("stickers"))
+    return sorted(found.values_list("box_id", "n"))
+
+
+def test_aggregate_over_relation_reads_its_key(stickers: Any) -> None:
+    with assert_requests(["Query", "Query", "Query"]):
+        assert counted(stickers) == [("a", 3), ("b", 0)]
+
+
+def test_aggregate_over_relation_with_condition(stickers: Any) -> None:
+    found = stickers.box.objects.allow_in_memory().annotate(n=Count("stickers", filter=Q(stickers__word__gt="x")))
+    assert [each.pk for each in found.filter(n=2)] == ["a"]
+    assert stickers.box.objects.allow_in_memory().aggregate(Max("stickers__word")) == {"stickers__word__max": "z"}
+
+
+def test_aggregate_over_relation_names_a_way_out_that_works(stickers: Any) -> None:
+    with pytest.raises(NotSupported, match=r"Or call \.allow_in_memory\(limit=1000\) first"):
+        list(stickers.box.objects.annotate(n=Count("stickers")))
+
+
+def test_order_over_relation_is_computed(stickers: Any) -> None:
+    """A result for each object, as SQL's joins give."""
+    found = stickers.box.objects.allow_in_memory().order_by("-stickers__word")
+    assert [each.pk for each in found] == ["a", "a", "a", "b"]
+
+
+ABSENT: dict[str, Any] = {
+    "trash": lambda sticker: sticker.delete(),
+    "expiry": lambda sticker: type(sticker).objects.filter(pk=sticker.pk).update(gone=NOW - timedelta(hours=1)),
+}
+
+
+@pytest.mark.parametrize("name", ABSENT)
+def test_absent_objects_are_in_no_result(stickers: Any, name: str) -> None:
+    ABSENT[name](stickers.full.stickers.get(word="x"))
+    box = stickers.box.objects.prefetch_related("stickers").get(pk="a")
+    assert words(box.stickers.all()) == words(stickers.full.stickers.all()) == ["y", "z"]
+    assert counted(stickers) == [("a", 2), ("b", 0)]
+    assert [*stickers.box.objects.allow_in_memory().filter(stickers__word="x")] == []
+
+
+def test_deletion_and_restore_take_objects_along(stickers: Any) -> None:
+    stickers.full.delete()
+    assert words(stickers.sticker.deleted_objects.allow_scan()) == ["x", "y", "z"]
+    stickers.box.deleted_objects.get(pk="a").restore()
+    assert words(stickers.full.stickers.all()) == ["x", "y", "z"]
+
+
+def test_relation_is_read_in_all_shards(table: Table) -> None:
+    with forgotten(), frozen_time(NOW) as clock:
+        note = declare(
+            "Note",
+            ("NOTE", "{note_id}"),
+            note_id=models.IdAttribute(),
+            word=models.UnicodeAttribute(),
+            at=models.TimestampAttribute(auto_now_add=True, immutable=True),
+            content_type=models.ReferenceAttribute(ContentType, on_delete=models.CASCADE),
+            object_id=models.UnicodeAttribute(),
+            Keys=type(
+                "Keys",
+                (),
+                {
+                    "shards": models.Shards("note_id", at="at"),
+                    "primary": models.Key("NOTE", "{note_id}", sharded=True),
+                    "by_object": models.IndexKey(
+                        "gs1", "NOTE#{content_type_id}#{object_id}", "{word}#{note_id}", sharded=True
+                    ),
+                },
+            ),
+        )
+        notes = GenericRelation(note)
+        page = declare("Page", ("PAGE#{page_id}", "#METADATA"), page_id=models.IdAttribute(), notes=notes)
+        shard_record.record_first(table, registry.layout_of(note), 4)
+        clock.move(timedelta(days=1))
+        made = page.objects.create(page_id="p")
+        for word in "abcdefgh":
+            made.notes.create(word=word)
+        assert len({str(each._stored["pk"]) for each in made.notes.all()}) > 1
+        assert words(made.notes.all()) == [*"abcdefgh"]
+        assert [each.pk for each in page.objects.filter(pk="p", notes__word="h").allow_in_memory()] == ["p"]

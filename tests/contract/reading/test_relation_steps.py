@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
-from django.db.models import Exists, F, OuterRef, Prefetch
+from django.db.models import Count, Exists, F, OuterRef, Prefetch
 from django.utils import timezone
 
 from dynamo_single import models, transactions
@@ -307,3 +308,94 @@ def test_count_and_exists_follow_relations(zoo: Any) -> None:
 def test_unknown_attribute_of_another_model_is_reported_at_once(zoo: Any) -> None:
     with pytest.raises(UnknownField, match=r"catalog\.Animal: Cannot resolve keyword 'colour'"):
         zoo.house.objects.filter(animals__colour="red")
+
+
+# crossings
+
+
+@pytest.fixture
+def lapsed(table: Table) -> Iterator[Any]:
+    """Two halls with a seat each; one hall has expired, and one has an expired seat too."""
+    with forgotten():
+        hall = declare(
+            "Hall",
+            ("HALL#{hall_id}", "#METADATA"),
+            {"all": models.IndexKey("gs1", "HALL", "{hall_id}")},
+            hall_id=models.UnicodeAttribute(),
+            name=models.UnicodeAttribute(default="Big"),
+            gone=models.TTLAttribute(null=True),
+        )
+        seat = declare(
+            "Seat",
+            ("HALL#{hall_id}", "SEAT#{number}"),
+            hall=models.ReferenceAttribute(hall, on_delete=models.CASCADE, related_name="seats"),
+            number=models.UnicodeAttribute(),
+            gone=models.TTLAttribute(null=True),
+        )
+        yesterday, tomorrow = (timezone.now() + timedelta(days=days) for days in (-1, 1))
+        for name, gone in (("a", tomorrow), ("b", yesterday)):
+            hall.objects.create(hall_id=name, gone=gone)
+            seat.objects.create(hall_id=name, number="1")
+        seat.objects.create(hall_id="a", number="2", gone=yesterday)
+        yield SimpleNamespace(hall=hall, seat=seat)
+
+
+def seats(lapsed: Any) -> Any:
+    return lapsed.seat.objects.allow_in_memory().filter(hall__in=["a", "b"])
+
+
+LAPSED: dict[str, tuple[Any, list[str]]] = {
+    "expired outer object": (
+        lambda x: x.hall.objects.allow_in_memory().filter(Exists(x.seat.objects.filter(hall=OuterRef("pk")))),
+        ["a"],
+    ),
+    "expired object of the subquery": (
+        lambda x: seats(x).filter(Exists(x.hall.objects.filter(pk=OuterRef("hall_id")))),
+        ["a~~1"],
+    ),
+    "expired object of a filter": (lambda x: seats(x).filter(hall__name="Big"), ["a~~1"]),
+    "expired child of a filter": (lambda x: x.hall.objects.allow_in_memory().filter(seats__number="2"), []),
+    "expired child of an aggregate": (
+        lambda x: x.hall.objects.allow_in_memory().annotate(n=Count("seats")).filter(n=1),
+        ["a"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAPSED)
+def test_expired_objects_are_in_no_step(lapsed: Any, name: str) -> None:
+    made, wanted = LAPSED[name]
+    assert [each.pk for each in made(lapsed)] == wanted
+
+
+def test_steps_ignore_the_default_manager(zoo: Any) -> None:
+    """As Django's joins do: a manager that hides objects is for lists, and ``base_manager_name`` is for relations."""
+    hiding = type("Hiding", (models.Manager,), {"get_queryset": lambda self: models.Manager.get_queryset(self).none()})
+    with patch.object(zoo.house._meta, "default_manager", hiding()):
+        assert sorted(each.kind for each in zoo.animal.objects.allow_in_memory().filter(house__name="North")) == [
+            "fox",
+            "owl",
+        ]
+
+
+def test_steps_read_by_the_base_manager(zoo: Any) -> None:
+    """Its conditions hold for related objects, in filters as in values."""
+    heated = zoo.house._base_manager.filter(is_heated=True)
+    with patch.object(type(zoo.house._base_manager), "get_queryset", lambda self: heated.all()):
+        assert [*zoo.animal.objects.allow_in_memory().filter(house__name="North")] == []
+
+
+def test_related_objects_are_made_by_from_db(zoo: Any) -> None:
+    """By one that was put onto the class after a read, too."""
+    list(zoo.animal.objects.filter(kind="owl").select_related("house"))
+    made: list[str] = []
+
+    def from_db(cls: Any, *args: Any) -> Any:
+        made.append(cls.__name__)
+        return super(zoo.house, cls).from_db(*args)
+
+    zoo.house.from_db = classmethod(from_db)
+    owls = zoo.animal.objects.filter(kind="owl")
+    for each in (owls.select_related("house"), owls.prefetch_related("house"), owls.order_by("house__name")):
+        list(each.allow_in_memory())
+    assert made == ["House"] * 6
