@@ -1,6 +1,6 @@
 """The demo in headless Chromium: a server in a thread of its own and a browser for all tests, and a page for each.
 
-Collected by ``make test-browser`` and ``make screenshots`` only, which say where Chromium is.
+Only ``make test-browser`` and ``make screenshots`` collect these tests, and pass the path of Chromium.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ if CHROMIUM:
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Where pages are pictured, to be looked at.
+#: The folder for screenshots of pages.
 PICTURES = ROOT / "var" / "pictures"
 #: ``TEST_SCREENSHOTS=1`` runs only the tests that picture something for the docs, and keeps it there.
 SCREENSHOTS = ROOT / "docs" / "images" if os.environ.get("TEST_SCREENSHOTS") else None
-#: Seconds to wait for what a page is to show; more on a machine with much else to do.
+#: Seconds to wait for a page's content; more on a busy machine.
 PATIENCE = float(os.environ.get("TEST_BROWSER_PATIENCE", "15"))
 PASSWORD = "a-good-password"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave those that picture something for the docs, or to be compared, if that is what is asked for."""
+    """Select the screenshots for the docs or for comparisons, on request."""
     if SCREENSHOTS:
         items[:] = [item for item in items if {"screenshot", "look"} & {*getattr(item, "fixturenames", ())}]
 
 
 class Server(ThreadingMixIn, WSGIServer):
-    """Answers several requests at once, as a browser sends them."""
+    """Respond to several requests in parallel, as a browser sends them."""
 
     daemon_threads = True
 
@@ -79,7 +79,7 @@ def address(engine: Table) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """One Chromium for all tests."""
+    """Start one Chromium for all tests."""
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=PATIENCE * 1000)
@@ -172,7 +172,7 @@ def screenshot(page: Page) -> Callable[[str, int], None]:
     """Keeps a picture for the docs under a name, of a page so many pixels high."""
     folder = SCREENSHOTS or PICTURES
     folder.mkdir(parents=True, exist_ok=True)
-    # Without the list of all models beside each page.
+    # Hide the list of all models next to each page.
     page.add_init_script("localStorage.setItem('django.admin.navSidebarIsOpen', 'false')")
 
     def keep(name: str, height: int) -> None:

@@ -1,7 +1,7 @@
 """Runs the tests in a browser: ``python -m tests.browser.run``, with pytest's arguments.
 
-Chromium is looked for on the path (or ``CHROMIUM`` names it), and installed by apt-get where that may be done. Where
-there is none, and none can be had, the tests are skipped, and a line says so.
+The tests search the path for Chromium (or use ``CHROMIUM``), and install it with apt-get if possible. Otherwise, they
+are skipped with a message.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _ONCE = ("-q", "-o", "Acquire::Retries=0", "-o", "Acquire::http::Timeout=20", "-
 
 
 def chromium() -> str | None:
-    """Where Chromium is; ``None`` if it is not installed."""
+    """Return the path of Chromium; ``None`` if it is not installed."""
     named = os.environ.get("CHROMIUM")
     return shutil.which(named) if named else next(filter(None, map(shutil.which, NAMES)), None)
 
 
 def install() -> None:
-    """Install Debian's Chromium, where this user may and there is a network; else nothing happens."""
+    """Install Debian's Chromium, if the user may and there is a network."""
     apt = shutil.which("apt-get")
     if apt is None or os.geteuid() != 0:
         return
@@ -41,7 +41,7 @@ def install() -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the tests, or say why they are skipped."""
+    """Run the tests, or print why they are skipped."""
     named = os.environ.get("CHROMIUM")
     if named and chromium() is None:
         print(f"CHROMIUM is {named}, which is no program.")

@@ -13,7 +13,7 @@ from playwright.sync_api import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "node_modules/axe-core/axe.min.js"
-#: The rules that pages are held to: WCAG 2.2 at AA, and axe's own advice.
+#: The rules for pages: WCAG 2.2 at AA, and axe's own advice.
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 #: For each mode: the color scheme, the width in pixels, and the language.
 MODES: Mapping[str, tuple[Any, int, str]] = {
@@ -22,7 +22,7 @@ MODES: Mapping[str, tuple[Any, int, str]] = {
     "360 px": ("light", 360, "en"),
     "right to left": ("light", 1280, "ar"),
 }
-#: Parts of Django's pages that no template of ours can correct: rules, each with what its elements' selectors contain.
+#: Parts of Django's pages that our templates cannot correct: rules, with parts of their elements' selectors.
 DJANGO = {
     "aria-prohibited-attr": (".help-tooltip",),  # the script of the two lists of a many-to-many relation
     "aria-input-field-name": ("select2",),  # the script of autocompletion

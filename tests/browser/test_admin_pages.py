@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 def test_no_page_is_wider_than_a_small_screen(
     signed_in: Page, paths: list[str], picture: Callable[[str], None]
 ) -> None:
-    """Nothing has to be scrolled sideways, whatever is long."""
+    """Long content does not require horizontal scrolling."""
     signed_in.set_viewport_size({"width": 360, "height": 800})
     signed_in.emulate_media(color_scheme="dark")
     wide = []

@@ -11,7 +11,7 @@ from project.directory.models import Company
 
 
 def test_one_click_checks_whole_table(signed_in: Page, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All parts are read, and the findings of all parts are listed."""
+    """All parts of the table are read, and their findings are listed."""
     monkeypatch.setattr(health, "PAGE", 10)
     Company.objects.bulk_create(Company(company_id=f"c{number:02}", name="Acme") for number in range(40))
     for number in (3, 17, 38):

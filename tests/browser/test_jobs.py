@@ -1,4 +1,4 @@
-"""An action on many objects: a page that does it in batches, and can be left and opened again."""
+"""An action on many objects: a page runs it in batches, and can be left and reopened."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dynamo_single.admin import DynamoAdminSite
 from dynamo_single.admin.batch_actions import jobs
 from project.directory.models import Company
 
-#: Batches that are answered before the page is opened again.
+#: Batches that are complete before the page is reopened.
 ANSWERED = 4
 
 
 @pytest.fixture
 def job(signed_in: Page, monkeypatch: pytest.MonkeyPatch) -> Page:
-    """The question of a job that deletes 500 companies, all that the list found; a request is one batch of it."""
+    """Open the confirmation of a job that deletes 500 found companies; a request is one batch."""
     monkeypatch.setattr(jobs, "MAX_SECONDS", 0)
     Company.objects.bulk_create(Company(name=f"Company {number:03}") for number in range(500))
     page = signed_in
@@ -27,7 +27,7 @@ def job(signed_in: Page, monkeypatch: pytest.MonkeyPatch) -> Page:
     page.get_by_role("button", name="Select all 500 companies").click()
     page.select_option("select[name=action]", "delete_selected")
     page.locator(".actions button[name=index]").click()
-    page.wait_for_url("**/jobs/*/")  # what answers for the server on this page has to come after it
+    page.wait_for_url("**/jobs/*/")  # the response for this page must be set after it
     return page
 
 
@@ -39,7 +39,7 @@ def reloaded(job: Page) -> Page:
     def answer(route: Route) -> None:
         nonlocal batches
         batches += route.request.method == "POST"
-        # The one after these is left without an answer, so that it is known how far the job is.
+        # The request after these gets no response, so that the job's progress is known.
         if route.request.method != "POST" or batches <= ANSWERED:
             route.continue_()
 
@@ -52,12 +52,12 @@ def reloaded(job: Page) -> Page:
 
 
 def test_many_selected_objects_become_a_job(job: Page) -> None:
-    """It says what it would do before it does it."""
+    """The page announces its effect first."""
     expect(job.locator("#content h1")).to_have_text("Delete 500 companies")
 
 
 def test_a_job_that_was_left_is_found_by_the_index(reloaded: Page) -> None:
-    """It says how far it is."""
+    """The index shows its progress."""
     reloaded.goto("/admin/")
     reloaded.locator("#content").get_by_role("link", name="Jobs").click()
     expect(reloaded.locator(".dynamo-items tbody td").first).to_have_text("100 done, 400 left")
@@ -72,20 +72,20 @@ def test_both_answers_to_the_question_are_buttons_of_one_height(job: Page) -> No
 
 
 def test_a_job_that_is_opened_again_shows_how_far_it_is(screenshot: Callable[[str, int], None], reloaded: Page) -> None:
-    """What was done stays done."""
+    """Completed batches stay completed."""
     screenshot("admin-job", 330)
     expect(reloaded.locator("#job-progress")).to_have_js_property("value", 100)
 
 
 def test_a_job_that_is_opened_again_is_carried_on_to_its_end(reloaded: Page) -> None:
-    """No company is left but in the trash."""
+    """All companies are in the trash."""
     reloaded.get_by_role("button", name="Resume").click()
     expect(reloaded.locator("#content")).to_contain_text("The job is done.")
     assert (Company.objects.count(), Company.deleted_objects.count()) == (0, 500)
 
 
 def test_page_follows_a_worker(job: Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It sends the job to the worker, and shows the end without a further click."""
+    """The page sends the job to the worker, and shows the end without another click."""
 
     def enqueue(site: DynamoAdminSite, arguments: dict[str, str], delay: float = 0) -> bool:
         Timer(1, site.run_job, (arguments,)).start()

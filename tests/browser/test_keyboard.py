@@ -1,4 +1,4 @@
-"""The admin with the keyboard alone: what the tabulator reaches, that one sees where one is, and what keys do there."""
+"""The admin by keyboard: the reached elements, the visible focus, and the effect of keys."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from playwright.sync_api import Page, expect
 
 from project.directory.models import Company, Person
 
-#: Steps of the tabulator that a page is walked by at most; some list more than anybody walks.
+#: The maximum number of tab steps on a page; some lists have more.
 STEPS = 60
-#: What tells an element that has the focus from one that has not, of all elements of the page.
+#: The differences between an element with and without focus, for all elements of the page.
 LOOKS = """() => [...document.querySelectorAll('*')].map(element => {
     const style = getComputedStyle(element);
     const looks = ['outlineStyle', 'outlineWidth', 'boxShadow', 'borderColor', 'backgroundColor', 'color',
                    'textDecorationLine'].map(name => style[name]);
     return JSON.stringify(looks);
 })"""
-#: The element with the focus: what it is, what it is called, and where it stands in the page.
+#: The focused element: its type, its name, and its position in the page.
 FOCUSED = """() => {
     const element = document.activeElement;
     const within = each => [each.textContent, ...[...each.querySelectorAll('img')].map(image => image.alt)];
@@ -42,7 +42,7 @@ def into_content(page: Page) -> None:
 
 
 def walk(page: Page) -> list[dict[str, Any]]:
-    """What the tabulator reaches in the content, step by step; each with whether it looks different with the focus."""
+    """Return the elements that the tab key reaches in the content, and whether each shows its focus."""
     found: list[dict[str, Any]] = []
     before = page.evaluate(LOOKS)
     for _step in range(STEPS):
@@ -56,7 +56,7 @@ def walk(page: Page) -> list[dict[str, Any]]:
 
 
 def test_the_first_link_of_a_page_skips_to_its_content(signed_in: Page) -> None:
-    """It is shown once the tabulator reaches it."""
+    """The link is shown when the tab key reaches it."""
     signed_in.goto("/admin/dynamodb/table/")
     signed_in.keyboard.press("Tab")
     expect(signed_in.locator(".skip-to-content-link")).to_be_focused()
@@ -64,7 +64,7 @@ def test_the_first_link_of_a_page_skips_to_its_content(signed_in: Page) -> None:
 
 
 def test_every_control_is_reached_in_its_order_and_seen(signed_in: Page, paths: list[str]) -> None:
-    """Each comes after the one before it, looks different with the focus, and on our own pages has a name."""
+    """Each control comes after the previous one, shows its focus, and has a name on our own pages."""
     wrong = []
     for path in paths:
         signed_in.goto(f"/admin/{path}")
@@ -80,7 +80,7 @@ def test_every_control_is_reached_in_its_order_and_seen(signed_in: Page, paths: 
 
 
 def test_no_control_is_out_of_the_tabulators_order(signed_in: Page, paths: list[str]) -> None:
-    """What takes a click is a link, a button or a field, and none of them is first or left out."""
+    """Clickable elements are links, buttons or fields, and none is first or skipped."""
     found = "[...document.querySelectorAll('#content :is([onclick], [tabindex]:not([tabindex=\"0\"]))')]"
     for path in paths:
         signed_in.goto(f"/admin/{path}")
@@ -115,7 +115,7 @@ def test_a_company_is_deleted_and_restored(signed_in: Page) -> None:
 
 
 def test_a_job_is_carried_out(signed_in: Page) -> None:
-    """Rows are chosen, the action is chosen, and its question is answered."""
+    """Rows and the action are chosen, and the confirmation is submitted."""
     Company.objects.bulk_create(Company(name=f"Company {number}") for number in range(60))
     page = signed_in
     page.goto("/admin/directory/company/")
@@ -134,7 +134,7 @@ def test_a_job_is_carried_out(signed_in: Page) -> None:
 
 @pytest.mark.usefixtures("acme")
 def test_a_reference_is_chosen(signed_in: Page) -> None:
-    """The list opens, finds what is typed, and gives the focus back."""
+    """The list opens, finds the typed text, and returns the focus."""
     page = signed_in
     page.goto("/admin/directory/person/add/")
     page.locator(".field-company .select2-selection").focus()
@@ -148,7 +148,7 @@ def test_a_reference_is_chosen(signed_in: Page) -> None:
 
 @pytest.mark.usefixtures("acme")
 def test_the_list_of_a_reference_is_closed(signed_in: Page) -> None:
-    """By Escape, and the focus is where it was."""
+    """Escape closes it and returns the focus."""
     page = signed_in
     page.goto("/admin/directory/person/add/")
     page.locator(".field-company .select2-selection").focus()
@@ -173,7 +173,7 @@ def test_the_panel_of_costs_opens(signed_in: Page, key: str) -> None:
 
 @pytest.mark.usefixtures("acme")
 def test_the_table_is_asked(signed_in: Page) -> None:
-    """A key is typed, and Enter shows its items; from there to one of them."""
+    """A typed key and Enter show its items, and lead to one of them."""
     page = signed_in
     page.goto("/admin/dynamodb/table/")
     page.get_by_label("Partition key").focus()

@@ -34,7 +34,7 @@ def companies(table: object) -> None:
 
 
 def rows(page: Page, column: str = "name") -> list[str]:
-    """What stands in a column."""
+    """Return the cells of a column."""
     return page.locator(f"#result_list .field-{column}").all_inner_texts()
 
 
@@ -86,7 +86,7 @@ def test_search_order_and_filters(
 
 @pytest.mark.usefixtures("companies")
 def test_pages_by_number(signed_in: Page) -> None:
-    """The last page and the one before it."""
+    """This includes the last page and the one before it."""
     page = signed_in
     page.goto("/admin/directory/company/")
     follow(page, page.locator(".paginator a", has_text="6"))
@@ -98,7 +98,7 @@ def test_pages_by_number(signed_in: Page) -> None:
 def test_pages_of_five_thousand_there_and_back(
     signed_in: Page, picture: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each page is begun where the one before ended; the way back shows the same pages."""
+    """Each page starts at the end of the previous one, and the way back shows the same pages."""
     monkeypatch.setattr(type(admin.site.get_model_admin(Company)), "list_per_page", 500)
     Company.objects.bulk_create(Company(name=f"Company {number:04}") for number in range(5000))
     page = signed_in
@@ -127,7 +127,7 @@ def test_pages_of_five_thousand_there_and_back(
 
 
 def test_looking_through_a_large_list(signed_in: Page, picture: Callable[[str], None]) -> None:
-    """Step after step, with what was found so far, until everything was looked through; or until it is stopped."""
+    """Each step shows the results so far, until the end or until it is stopped."""
     Company.objects.bulk_create(
         Company(name=f"{number:04} {'the harbour' if number % 500 == 7 else 'Company'}") for number in range(5000)
     )
@@ -152,7 +152,7 @@ def fifty(table: object, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def looking(signed_in: Page, fifty: None) -> Iterator[tuple[Page, list[Route]]]:
-    """A page that looks through them, and those of its further steps that are not let through yet."""
+    """Open a page that scans, with its held steps."""
     held: list[Route] = []
     page = signed_in
     page.goto("/admin/directory/company/")
@@ -165,19 +165,19 @@ def looking(signed_in: Page, fifty: None) -> Iterator[tuple[Page, list[Route]]]:
 
 
 def is_step(route: Route) -> bool:
-    """Whether the page's script asks for it, and not the browser for a page."""
+    """Return whether the page's script requests it, rather than the browser."""
     return route.request.resource_type == "fetch"
 
 
 def let_through(page: Page, held: list[Route]) -> None:
-    """Answer the step that the page waits for."""
+    """Release the step that the page waits for."""
     while not held:
         page.wait_for_timeout(20)
     held.pop(0).continue_()
 
 
 def test_a_look_through_a_list_is_stopped(looking: tuple[Page, list[Route]]) -> None:
-    """The step on its way is shown, and no other is asked for."""
+    """The running step is shown, and no other is requested."""
     page, held = looking
     page.locator("#scan-stop").click()
     let_through(page, held)
@@ -187,7 +187,7 @@ def test_a_look_through_a_list_is_stopped(looking: tuple[Page, list[Route]]) -> 
 
 
 def test_stopped_scan_continues_in_place(looking: tuple[Page, list[Route]]) -> None:
-    """From where it was, by the link that is left; with the keyboard, which is there already."""
+    """It continues from its position with the remaining link, which has the focus."""
     page, held = looking
     page.locator("#scan-stop").focus()
     page.keyboard.press("Enter")
@@ -200,7 +200,7 @@ def test_stopped_scan_continues_in_place(looking: tuple[Page, list[Route]]) -> N
 
 
 def test_a_look_through_a_list_that_fails_says_why(looking: tuple[Page, list[Route]]) -> None:
-    """Whose session ends meanwhile is shown the login."""
+    """If the session ends in the meantime, the login is shown."""
     page, held = looking
     page.context.clear_cookies()
     let_through(page, held)
@@ -231,7 +231,7 @@ def third(signed_in: Page, table: object, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 def steps_of(page: Page) -> list[str]:
-    """The steps that the script of the page requests; the list is filled as it requests them."""
+    """Record the steps that the page's script requests and shows."""
     found: list[str] = []
     page.on("request", lambda request: found.append(request.url) if request.resource_type == "fetch" else None)
     return found
@@ -247,7 +247,7 @@ def test_reload_keeps_rows_and_restarts_nothing(third: Page) -> None:
 
 
 def test_way_back_from_a_row_restarts_nothing(third: Page) -> None:
-    """The list is as it was left."""
+    """The list is unchanged."""
     found = rows(third)
     follow(third, third.locator("#result_list a", has_text=found[-1]))
     steps = steps_of(third)
@@ -257,7 +257,7 @@ def test_way_back_from_a_row_restarts_nothing(third: Page) -> None:
 
 
 def test_next_user_of_a_tab_sees_no_rows_of_the_last(third: Page, address: str) -> None:
-    """The rows that the browser keeps belong to a user; another one sees the first step, and a link."""
+    """The stored rows belong to a user; another one sees the first step, and a link."""
     other = get_user_model()._default_manager.create_superuser("other", "other@example.com", "secret")
     found, client, name = rows(third), Client(), settings.SESSION_COOKIE_NAME
     client.force_login(other)

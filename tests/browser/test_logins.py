@@ -11,7 +11,7 @@ from tests.browser.conftest import PASSWORD
 
 
 def test_the_admins_own(page: Page, admin: Any, picture: Callable[[str], None]) -> None:
-    """A wrong password is refused with a message; the right one leads to where one wanted to go."""
+    """A wrong password shows a message, and the right one leads to the requested page."""
     page.goto("/admin/directory/company/")
     page.fill("#id_username", "admin")
     page.fill("#id_password", "wrong")
@@ -27,7 +27,7 @@ def test_the_admins_own(page: Page, admin: Any, picture: Callable[[str], None]) 
 
 
 def test_the_projects_own(page: Page, admin: Any, picture: Callable[[str], None]) -> None:
-    """The account page is shown after the login, and asks for it before."""
+    """The account page requires a login, and is shown after it."""
     page.goto("/accounts/")
     assert page.url.endswith("/accounts/login/?next=/accounts/")
     page.fill("input[name=username]", "admin")

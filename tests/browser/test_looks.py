@@ -1,4 +1,4 @@
-"""What a handful of pages look like, compared with small stored pictures: ``make screenshots`` makes them again.
+"""The looks of some pages, compared with small stored images, which ``make screenshots`` updates.
 
 A picture is so small that a letter is less than a pixel of it: other fonts and other dates pass, and another layout or
 another colour does not.
@@ -37,7 +37,7 @@ PAGES = {
 
 
 def small(page: Page) -> Image.Image:
-    """Return a small picture of what a page shows, in grey."""
+    """Return a small grayscale image of a page."""
     image = Image.open(BytesIO(page.screenshot())).convert("L")
     return image.resize(SIZE, Image.Resampling.BOX).filter(ImageFilter.BoxBlur(1))
 

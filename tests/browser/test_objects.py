@@ -15,7 +15,7 @@ ACME = f"{COMPANIES}acme/change/"
 
 @pytest.fixture
 def trashed(acme: Company) -> Company:
-    """The same company in the trash, with all that belongs to it."""
+    """Return the company in the trash with its children."""
     acme.delete()
     return acme
 
@@ -29,7 +29,7 @@ def other_tab(signed_in: Page) -> Iterator[Page]:
 
 
 def press(page: Page, name: str) -> None:
-    """Press a button that sends a form, and wait for the page that answers it."""
+    """Press a button that submits a form, and wait for the next page."""
     with page.expect_navigation():
         page.get_by_role("button", name=name, exact=True).click()
 
@@ -50,7 +50,7 @@ def changed_in_both(page: Page, other: Page, field: str, theirs: str, ours: str)
 
 
 def test_a_company_is_added_with_three_people_inline(signed_in: Page) -> None:
-    """Each "add another" is a row, and all rows are saved with the company."""
+    """Each "add another" adds a row, and all rows are saved with the company."""
     page = signed_in
     page.goto(f"{COMPANIES}add/")
     page.fill("#id_name", "Acme")
@@ -65,7 +65,7 @@ def test_a_company_is_added_with_three_people_inline(signed_in: Page) -> None:
 def test_a_stale_edit_shows_what_somebody_else_has_saved(
     signed_in: Page, other_tab: Page, screenshot: Callable[[str, int], None]
 ) -> None:
-    """The field says what it is now."""
+    """The field shows the current value."""
     changed_in_both(signed_in, other_tab, "#id_name", "Acme Limited", "Acme and Sons")
     screenshot("admin-stale-edit", 515)
     expect(signed_in.locator(".field-name .errorlist")).to_contain_text('changed this to "Acme Limited"')
@@ -80,7 +80,7 @@ def test_a_stale_edit_keeps_what_was_entered(signed_in: Page, other_tab: Page) -
 
 @pytest.mark.usefixtures("acme")
 def test_a_stale_edit_takes_over_what_only_somebody_else_has_changed(signed_in: Page, other_tab: Page) -> None:
-    """The field that nobody touched here has their text."""
+    """An untouched field gets the other user's text."""
     changed_in_both(signed_in, other_tab, "#id_stock", "ACME", "Acme and Sons")
     expect(signed_in.locator("#id_stock")).to_have_value("ACME")
 
@@ -95,7 +95,7 @@ def test_a_merged_edit_is_saved_when_it_is_sent_again(signed_in: Page, other_tab
 
 @pytest.mark.usefixtures("acme")
 def test_a_stale_row_of_an_inline_is_merged(signed_in: Page, other_tab: Page) -> None:
-    """A person's field says what it is now, too."""
+    """A person's field shows the current value too."""
     for page in (signed_in, other_tab):
         page.goto(ACME)
         page.fill("#id_person_set-0-name", f"Ann {'Lee-Ode' if page is other_tab else 'Lee-Roy'}")
@@ -106,7 +106,7 @@ def test_a_stale_row_of_an_inline_is_merged(signed_in: Page, other_tab: Page) ->
 
 @pytest.mark.usefixtures("acme")
 def test_the_question_before_a_deletion_names_what_goes_along(signed_in: Page) -> None:
-    """People and offices are listed."""
+    """The page lists people and offices."""
     signed_in.goto(f"{COMPANIES}acme/delete/")
     goes_along = ["Person: Ann Lee", "Person: Ben Ode", "Office: Ghent"]
     expect(signed_in.locator("#content ul").last.get_by_role("listitem")).to_have_text(goes_along)
@@ -114,7 +114,7 @@ def test_the_question_before_a_deletion_names_what_goes_along(signed_in: Page) -
 
 @pytest.mark.usefixtures("acme")
 def test_a_deleted_company_leaves_the_list(signed_in: Page) -> None:
-    """It is not among the live ones."""
+    """The list of live companies does not contain it."""
     page = signed_in
     page.goto(ACME)
     page.get_by_role("link", name="Delete", exact=True).click()
@@ -124,7 +124,7 @@ def test_a_deleted_company_leaves_the_list(signed_in: Page) -> None:
 
 @pytest.mark.usefixtures("trashed")
 def test_the_trash_lists_a_deleted_company(signed_in: Page) -> None:
-    """It is where the filter "In the trash" leads."""
+    """The filter "In the trash" shows it."""
     page = signed_in
     page.goto(COMPANIES)
     page.get_by_role("link", name="In the trash").click()
@@ -143,7 +143,7 @@ def test_an_object_in_the_trash_says_who_deleted_it(signed_in: Page) -> None:
 
 @pytest.mark.usefixtures("trashed")
 def test_a_restored_company_is_back_with_its_people(signed_in: Page) -> None:
-    """The button on its page brings back what went along with it."""
+    """The button on its page restores the objects that were deleted with it."""
     signed_in.goto(ACME)
     press(signed_in, "Restore")
     assert (names(Company), names(Person)) == (["Acme"], ["Ann Lee", "Ben Ode"])
@@ -151,7 +151,7 @@ def test_a_restored_company_is_back_with_its_people(signed_in: Page) -> None:
 
 @pytest.mark.usefixtures("acme")
 def test_the_table_shows_a_companys_partition(signed_in: Page, screenshot: Callable[[str, int], None]) -> None:
-    """From the object to its item, and from there to all items beside it, by sort key."""
+    """The object leads to its item, and the item to all items in its partition by sort key."""
     page = signed_in
     page.goto(ACME)
     page.get_by_role("link", name="Show in table").click()
@@ -163,7 +163,7 @@ def test_the_table_shows_a_companys_partition(signed_in: Page, screenshot: Calla
 
 @pytest.mark.usefixtures("acme")
 def test_an_item_in_the_table_leads_to_its_object(signed_in: Page) -> None:
-    """The link beside its type opens the form."""
+    """The link next to its type opens the form."""
     page = signed_in
     page.goto("/admin/dynamodb/table/?pk=COMPANY%23acme")
     page.get_by_role("row", name="PEOPLE#ben").get_by_role("link", name="Object").click()
@@ -171,7 +171,7 @@ def test_an_item_in_the_table_leads_to_its_object(signed_in: Page) -> None:
 
 
 def test_the_table_masks_passwords(signed_in: Page) -> None:
-    """Of a user's item the hash is not shown."""
+    """A user's item does not show the hash."""
     page = signed_in
     page.goto("/admin/accounts/user/")
     page.locator("#result_list tbody th a").click()

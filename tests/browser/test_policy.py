@@ -1,4 +1,4 @@
-"""The admin under a strict content security policy: what pages load, and what happens on them after a click."""
+"""The admin with a strict content security policy: loaded resources, and the effects of clicks."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from dynamo_single.table import Table, get_table
 from dynamo_single.testing import unreachable
 from project.directory.models import Company
 
-#: What a browser is told to refuse: scripts and styles within a page, and whatever comes from elsewhere.
+#: The policy blocks inline scripts and styles, and resources from other sites.
 STRICT = "default-src 'self'; img-src 'self' data:"
-#: What a browser says of a page that is answered with another status than 200.
+#: The browser's message for a page with a status other than 200.
 STATUS = "Failed to load resource: the server responded with a status of"
 
 
 @pytest.fixture
 def refused(signed_in: Page) -> list[str]:
-    """What the browser refuses, or fails at, on the pages that it is shown under the policy."""
+    """Return the resources that the browser blocks, and its errors, on pages with the policy."""
     found: list[str] = []
 
     def strict(route: Route) -> None:
@@ -57,7 +57,7 @@ def test_every_page_is_shown_with_its_costs(signed_in: Page, refused: list[str],
 
 
 def test_the_login_is_shown(signed_in: Page, refused: list[str]) -> None:
-    """And what it says of a wrong password."""
+    """This includes the message for a wrong password."""
     signed_in.context.clear_cookies()
     signed_in.goto("/admin/")
     signed_in.fill("#id_username", "admin")
@@ -70,7 +70,7 @@ def test_the_login_is_shown(signed_in: Page, refused: list[str]) -> None:
 def test_the_page_in_the_place_of_others_is_shown(
     signed_in: Page, refused: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While DynamoDB cannot be reached."""
+    """DynamoDB is unreachable."""
 
     async def fail(*args: object, **kwargs: object) -> Any:
         raise unreachable(get_table().settings)
@@ -104,13 +104,13 @@ def test_a_form_works(signed_in: Page, refused: list[str], acme: Company) -> Non
     page.locator(".select2-results__option", has_text="Acme").click()
     with page.expect_popup() as popup:
         page.locator(".field-company .add-related").click()
-    popup.value.wait_for_load_state()  # the page calls a function of it when it is left
+    popup.value.wait_for_load_state()  # the page calls one of its functions when it is left
     popup.value.close()
     assert refused == []
 
 
 def test_a_list_works(signed_in: Page, refused: list[str], acme: Company) -> None:
-    """Its filters, its actions and the question that they ask."""
+    """This includes its filters, its actions and their confirmations."""
     page = signed_in
     page.goto("/admin/directory/company/")
     page.locator("#changelist-filter summary").first.click()
@@ -126,7 +126,7 @@ def test_a_list_works(signed_in: Page, refused: list[str], acme: Company) -> Non
 def test_looking_through_a_list_works(
     signed_in: Page, refused: list[str], acme: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The steps that the page asks for."""
+    """The page requests the steps."""
     monkeypatch.setattr(stepwise, "_CHUNK", 1)
     monkeypatch.setattr(type(admin_site.get_model_admin(Company)), "list_max_in_memory", 1)
     Company.objects.create(name="Bolt")
@@ -138,7 +138,7 @@ def test_looking_through_a_list_works(
 
 
 def test_a_job_works(signed_in: Page, refused: list[str]) -> None:
-    """From the question to its end."""
+    """This includes its confirmation and its end."""
     Company.objects.bulk_create(Company(name=f"Company {number}") for number in range(60))
     page = signed_in
     page.goto("/admin/directory/company/")
@@ -163,7 +163,7 @@ def test_the_table_works(signed_in: Page, refused: list[str], acme: Company) -> 
 
 @pytest.mark.usefixtures("acme")
 def test_a_row_is_added_to_a_list(signed_in: Page, refused: list[str]) -> None:
-    """By a script that is loaded from the site."""
+    """A script from the site adds it."""
     signed_in.goto("/admin/directory/office/acme~~ghent/change/")
     signed_in.click(".dynamo-add button")
     expect(signed_in.locator("[name='hours.3_0']")).to_be_focused()

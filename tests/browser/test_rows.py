@@ -36,13 +36,13 @@ def fill(page: Page, number: int, day: str, prefix: str = "") -> None:
 
 
 def days_of(office_id: str = "ghent") -> list[str]:
-    """The days that are stored, in their order."""
+    """Return the stored days in order."""
     found = Office.objects.get(company_id="acme", office_id=office_id).hours
     return [] if found is None else [each["day"] for each in found]
 
 
 def test_more_rows_than_were_shown_are_added_at_once(office: Page) -> None:
-    """The one that was added has the focus, and its number."""
+    """The added row has the focus and its number."""
     for _ in DAYS[3:]:
         office.click(ANOTHER)
     expect(office.locator("[name='hours.4_0']")).to_be_focused()
@@ -54,7 +54,7 @@ def test_more_rows_than_were_shown_are_added_at_once(office: Page) -> None:
 
 
 def test_an_added_row_is_put_in_its_place(office: Page) -> None:
-    """And one that stays empty is left out."""
+    """A row that stays empty is ignored."""
     fill(office, 0, "Tuesday")
     press(office, "Save and continue editing")
     for _ in range(2):
@@ -66,7 +66,7 @@ def test_an_added_row_is_put_in_its_place(office: Page) -> None:
 
 
 def test_no_more_rows_are_added_than_the_form_can_send(signed_in: Page, acme: Company) -> None:
-    """It says so in the place of the button."""
+    """A message replaces the button."""
     with override_settings(DATA_UPLOAD_MAX_NUMBER_FIELDS=45):
         signed_in.goto("/admin/directory/office/acme~~ghent/change/")
         for _ in range(20):
@@ -81,7 +81,7 @@ def test_no_more_rows_are_added_than_the_form_can_send(signed_in: Page, acme: Co
 def test_a_list_of_a_row_that_was_added_itself_has_them_too(
     signed_in: Page, acme: Company, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of an inline: Django's script has given the row its number."""
+    """Django's script has numbered the inline's row."""
     monkeypatch.setattr(OfficeInline, "fields", ("city", "hours"))
     page = signed_in
     page.goto("/admin/directory/company/acme/change/")
@@ -97,7 +97,7 @@ def test_a_list_of_a_row_that_was_added_itself_has_them_too(
 
 
 def test_a_list_within_a_row_has_a_button_of_its_own(page: Page) -> None:
-    """In a row that was added, the rows of its list are named by both."""
+    """In an added row, the names of its list's rows contain both numbers."""
     form = DynamoModelAdmin(Receipt, admin.site).get_form(RequestFactory().get("/"))()
     page.set_content(f"<form>{form['lines']}</form>")
     page.add_script_tag(path=SCRIPT)
@@ -136,7 +136,7 @@ def three_days(signed_in: Page, acme: Company) -> Page:
 
 
 def test_rows_are_moved_by_buttons(three_days: Page) -> None:
-    """The button keeps the focus; a row that is filled in can be moved, too."""
+    """The button keeps the focus, and a new row can be moved too."""
     fill(three_days, 3, "Friday")
     for _ in range(2):
         three_days.locator(".dynamo-row").nth(3).get_by_role("button", name="Move up").click()

@@ -1,4 +1,4 @@
-"""Pages of the admin that the docs show; each test says what there is to be seen on one."""
+"""Pages of the admin for the docs; each test checks the content of one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Screenshot = Callable[[str, int], None]
 
 
 def test_the_login(page: Page, admin: Any, screenshot: Screenshot) -> None:
-    """One field takes a user name or an e-mail address."""
+    """One field accepts a user name or an e-mail address."""
     page.goto("/admin/login/")
     screenshot("admin-login", 400)
     expect(page.get_by_label("E-mail address or user name")).to_be_focused()
@@ -27,7 +27,7 @@ def test_the_login(page: Page, admin: Any, screenshot: Screenshot) -> None:
 
 @pytest.mark.usefixtures("acme")
 def test_the_trash(signed_in: Page, screenshot: Screenshot) -> None:
-    """Who deleted a company, when, and what comes back with it."""
+    """The page shows who deleted a company, when, and what a restoration includes."""
     page = signed_in
     page.goto("/admin/directory/company/acme/delete/")
     page.get_by_role("button", name="Move to the trash").click()
@@ -38,7 +38,7 @@ def test_the_trash(signed_in: Page, screenshot: Screenshot) -> None:
 
 @pytest.mark.usefixtures("acme")
 def test_the_list_of_the_trash(signed_in: Page) -> None:
-    """When people went there, and with what."""
+    """The list shows when people were deleted, and with which object."""
     page = signed_in
     Person.objects.get(company_id="acme", person_id="ben").delete()
     Company.objects.get(pk="acme").delete()
@@ -48,7 +48,7 @@ def test_the_list_of_the_trash(signed_in: Page) -> None:
 
 @pytest.mark.usefixtures("acme")
 def test_the_log(signed_in: Page, admin: Any, screenshot: Screenshot) -> None:
-    """Who did what, by time; and of a change from what to what."""
+    """The log shows actions by time, with old and new values of a change."""
     page = signed_in
     clerk = get_user_model()._default_manager.create_user("clerk", "clerk@example.com", "a-good-password")
     for user, key, flag, text in (
@@ -66,7 +66,7 @@ def test_the_log(signed_in: Page, admin: Any, screenshot: Screenshot) -> None:
 
 
 def test_the_access_patterns(signed_in: Page, screenshot: Screenshot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The demo's companies, people and offices: what each key answers, and a picture of the keys."""
+    """The page shows the keys of companies, people and offices, their queries, and a picture."""
     found = [model for model in registry.all_models() if model._meta.app_label == "directory"]
     monkeypatch.setattr(patterns.registry, "all_models", lambda: found)
     page = signed_in
@@ -77,7 +77,7 @@ def test_the_access_patterns(signed_in: Page, screenshot: Screenshot, monkeypatc
 
 @pytest.mark.usefixtures("acme")
 def test_the_health(signed_in: Page, table: Table, screenshot: Screenshot) -> None:
-    """What does not fit together, and how it is repaired."""
+    """The page shows inconsistencies and their repair."""
     key = {"pk": {"S": "COMPANY#acme"}, "sk": {"S": "PEOPLE#ann"}}
     wrong = {"UpdateExpression": "SET gs1sk = :wrong", "ExpressionAttributeValues": {":wrong": {"S": "wrong"}}}
     table.send(Request("UpdateItem", {"Key": key, **wrong}))

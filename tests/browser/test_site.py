@@ -51,7 +51,7 @@ def shown(table: Table) -> list[str]:
 def test_no_page_is_wider_than_the_screen(
     page: Page, shown: list[str], picture: Callable[[str], None], size: str, scheme: Any
 ) -> None:
-    """Nothing has to be scrolled sideways, whatever is long; a picture of each page is kept."""
+    """Long content does not require horizontal scrolling; an image of each page is kept."""
     page.set_viewport_size({"width": 1280 if size == "desk" else 360, "height": 800})
     page.emulate_media(color_scheme=scheme)
     for path in shown:
@@ -62,7 +62,7 @@ def test_no_page_is_wider_than_the_screen(
 
 @pytest.mark.usefixtures("shown", "admin")
 def test_a_message_is_written_after_a_login(page: Page) -> None:
-    """The login leads back to the chat, where the message stands first."""
+    """The login leads back to the chat, where the message comes first."""
     page.goto("/servers/gaming/")
     page.get_by_role("link", name="Log in").first.click()
     page.fill("input[name=username]", "admin")

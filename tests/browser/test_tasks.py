@@ -1,6 +1,6 @@
 """Fifteen everyday tasks, each in at most three clicks after the login.
 
-A click leads to a page or acts on one. What fills in a page is none: typing, a box, a choice of a list.
+A click leads to a page or acts on one. Filling in a form does not count: typing, checkboxes, choices.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Clicks:
             self.page.keyboard.press("Enter")
 
     def act(self, action: str) -> None:
-        """Choose an action for the ticked rows, and click on the button beside it."""
+        """Choose an action for the ticked rows, and click on the button next to it."""
         self.page.select_option("select[name=action]", action)
         self.on(self.page.locator(".actions button[name=index]"))
 
@@ -121,7 +121,7 @@ def shop(settings: Any, acme: Company, signed_in: Page) -> Iterator[Clicks]:
 
 
 def rows(page: Page, column: str = "name") -> list[str]:
-    """What stands in a column of a list."""
+    """Return the cells of a list's column."""
     return page.locator(f"#result_list .field-{column}").all_inner_texts()
 
 
@@ -162,7 +162,7 @@ def test_open_orders_of_customer_are_listed_newest_first(shop: Clicks, picture: 
 
 
 def test_deletion_of_yesterday_is_undone_with_children(clicks: Clicks, picture: Callable[[str], None]) -> None:
-    """From the trash, which says when and with what an object was deleted."""
+    """The trash shows when and with which object each object was deleted."""
     with frozen_time(datetime.datetime.now(tz=datetime.UTC) - datetime.timedelta(days=1)):
         Company.objects.get(pk="acme").delete()
     clicks.link("Companies")
@@ -175,13 +175,13 @@ def test_deletion_of_yesterday_is_undone_with_children(clicks: Clicks, picture: 
 
 @pytest.fixture
 def sixty(clicks: Clicks) -> Clicks:
-    """The same with sixty more companies."""
+    """Create sixty more companies."""
     Company.objects.bulk_create(Company(company_id=f"c{number:02}", name=f"Zed {number:02}") for number in range(60))
     return clicks
 
 
 def delete_sixty(clicks: Clicks) -> None:
-    """Find them, tick them all, and answer the question."""
+    """Find and tick them all, and confirm the deletion."""
     clicks.page.goto("/admin/directory/company/?q=Zed")
     clicks.page.locator("#action-toggle").check()
     clicks.act("delete_selected")
@@ -191,7 +191,7 @@ def delete_sixty(clicks: Clicks) -> None:
 
 
 def test_sixty_objects_are_deleted(sixty: Clicks, picture: Callable[[str], None]) -> None:
-    """All of a page, after a question that counts them."""
+    """The whole page is deleted after a confirmation that counts the objects."""
     Company.objects.get(pk="acme").delete()
     sixty.link("Companies")
     sixty.page.locator("#action-toggle").check()
@@ -259,7 +259,7 @@ def test_largest_item_is_found(clicks: Clicks, picture: Callable[[str], None]) -
 
 
 def test_cost_of_list_is_seen(clicks: Clicks) -> None:
-    """A list that is computed in memory shows its cost."""
+    """A list in memory shows its cost."""
     clicks.link("People")
     clicks.search("ode")
     expect(clicks.page.locator("#changelist")).to_contain_text("units.")

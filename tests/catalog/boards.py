@@ -1,4 +1,4 @@
-"""Boards and what lies on them: children of every kind, and a reference that may be empty."""
+"""Boards and their entries: children of every kind, and a nullable reference."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class OpenNotes(models.Manager[Any]):
 
 
 class Note(models.Model):
-    """What may lie on a board, or on none."""
+    """A note, on a board or on none."""
 
     note_id = models.IdAttribute(prefix="note")
     board = models.ReferenceAttribute(Board, on_delete=models.DO_NOTHING, null=True, related_name="notes")

@@ -8,7 +8,7 @@ from dynamo_single import models
 
 
 class ChatUser(models.Model):
-    """Somebody on a few servers."""
+    """A user on a few servers."""
 
     user_id = models.IdAttribute(attr_name="userId")
     username = models.UnicodeAttribute()
@@ -21,7 +21,7 @@ class ChatUser(models.Model):
 
 
 class ChatServer(models.Model):
-    """What thousands of users are on."""
+    """A server with thousands of users."""
 
     server_id = models.IdAttribute(attr_name="serverId")
     name = models.UnicodeAttribute()
@@ -51,7 +51,7 @@ class ChatMembership(models.SoftDeleteModel):
 
 
 class ChatChannel(models.Model):
-    """A part of a server that can be given to another one."""
+    """A channel, which can move to another server."""
 
     channel_id = models.IdAttribute()
     server = models.ReferenceAttribute(ChatServer, on_delete=models.DO_NOTHING, null=True)
@@ -63,7 +63,7 @@ class ChatChannel(models.Model):
 
 
 class ChatMessage(models.AuthoredModel):
-    """What was written, in the order of time."""
+    """A message, sorted by time."""
 
     chat_id = models.UnicodeAttribute(attr_name="chatId")
     message_id = models.IdAttribute(kind="ulid", attr_name="msgId")
@@ -76,7 +76,7 @@ class ChatMessage(models.AuthoredModel):
 
 
 class ChatProfile(models.Model):
-    """What lies beside a user, with two copies found in the table itself."""
+    """A profile next to a user, with two copies that the table itself finds."""
 
     user = models.ReferenceAttribute(ChatUser, on_delete=models.DO_NOTHING)
     kind = models.UnicodeAttribute()
@@ -88,7 +88,7 @@ class ChatProfile(models.Model):
 
 
 class ChatInvitation(models.Model):
-    """What may be for somebody or for anybody."""
+    """An invitation for one user or for any user."""
 
     invitation_id = models.IdAttribute()
     user = models.ReferenceAttribute(ChatUser, on_delete=models.DO_NOTHING, null=True)

@@ -1,4 +1,4 @@
-"""Clubs with teams, players and what else belongs to them: children that go along with their parent, or do not."""
+"""Clubs with teams, players and other dependents: children with and without a cascade."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Player(models.SoftDeleteModel):
 
 
 class Trophy(models.Model):
-    """A child without soft delete, which is deleted for good with its parent."""
+    """A child without soft delete, which is permanently deleted with its parent."""
 
     club = models.ReferenceAttribute(Club, on_delete=models.CASCADE)
     year = models.IntegerAttribute()
@@ -69,7 +69,7 @@ class Guest(models.SoftDeleteModel):
 
 
 class Draft(models.SoftDeleteModel):
-    """What the trash keeps for thirty days."""
+    """A draft, which the trash keeps for thirty days."""
 
     draft_id = models.UnicodeAttribute()
     title = models.UnicodeAttribute(unique=True)
@@ -85,7 +85,7 @@ class Draft(models.SoftDeleteModel):
 
 
 class Sheet(models.SoftDeleteModel):
-    """What the trash keeps for a day, or for as long as its draft."""
+    """A sheet, which the trash keeps for a day, or as long as its draft."""
 
     draft = models.ReferenceAttribute(Draft, on_delete=models.DO_NOTHING)
     number = models.IntegerAttribute()
@@ -99,7 +99,7 @@ class Sheet(models.SoftDeleteModel):
 
 
 class Hive(models.SoftDeleteModel):
-    """What counts the children that go along with it."""
+    """A hive, which counts its cascading children."""
 
     hive_id = models.IdAttribute()
     bee_count = models.CounterAttribute("bees")
@@ -112,7 +112,7 @@ class Hive(models.SoftDeleteModel):
 
 
 class Bee(models.SoftDeleteModel):
-    """What is counted."""
+    """A counted bee."""
 
     hive = models.ReferenceAttribute(Hive, on_delete=models.CASCADE)
     bee_id = models.UnicodeAttribute()

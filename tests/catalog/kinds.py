@@ -15,7 +15,7 @@ PRIMARIES = (
     ("{name}", "{{slot}}#{{shelf}}"),
     ("{name}#{{shelf}}", "{{slot}}"),
 )
-#: Index keys; their partitions are shared by all models, as a careless project's might be.
+#: Index keys; their partitions are shared by all models, as in a careless project.
 INDEXES: tuple[dict[str, models.IndexKey], ...] = (
     {},
     {

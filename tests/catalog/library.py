@@ -8,7 +8,7 @@ from dynamo_single import models
 
 
 class Aisle(models.SoftDeleteModel):
-    """What counts its volumes, takes them along into the trash, and has its name copied by them."""
+    """An aisle, which counts its volumes, cascades to them, and is copied by name."""
 
     aisle_id = models.UnicodeAttribute()
     name = models.UnicodeAttribute(unique=True)
@@ -23,7 +23,7 @@ class Aisle(models.SoftDeleteModel):
 
 
 class Volume(models.TimestampedModel, models.SoftDeleteModel):
-    """What moves, is counted and copies, with values that are unique alone and together."""
+    """A volume, which moves, is counted and copies, with values that are unique alone and together."""
 
     aisle = models.ReferenceAttribute(Aisle, on_delete=models.CASCADE)
     number = models.IntegerAttribute()
@@ -59,7 +59,7 @@ class Ledgered(models.SoftDeleteModel):
 
 
 class Meeting(models.TimestampedModel, models.SoftDeleteModel):
-    """One moment in two keys, beside parts that may be missing, and a room that one meeting has."""
+    """One datetime in two keys next to optional parts, and a room for one meeting."""
 
     meeting_id = models.UnicodeAttribute()
     team = models.UnicodeAttribute()

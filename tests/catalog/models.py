@@ -103,7 +103,7 @@ class Product(models.TimestampedModel, models.SoftDeleteModel):
 
 
 class Order(models.Model):
-    """Numbers and moments in a sort key, and an optional part."""
+    """Numbers and datetimes in a sort key, and an optional part."""
 
     customer = models.UnicodeAttribute()
     number = models.IntegerAttribute()
@@ -154,7 +154,7 @@ class Member(models.SoftDeleteModel):
 
 
 class Entry(models.SoftDeleteModel):
-    """Everything that can make an answer wrong: optional parts, numbers, moments, deleted and expired items."""
+    """Everything that can make a result wrong: optional parts, numbers, datetimes, deleted and expired items."""
 
     shelf = models.UnicodeAttribute()
     slot = models.IntegerAttribute()
@@ -170,7 +170,7 @@ class Entry(models.SoftDeleteModel):
 
 
 class Resident(models.SoftDeleteModel):
-    """Names that are found without regard to case, by copies of two kinds."""
+    """Names with case-insensitive lookups, by two kinds of copies."""
 
     resident_id = models.IdAttribute()
     last_name = models.UnicodeAttribute(attr_name="lastName")

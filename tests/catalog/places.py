@@ -6,7 +6,7 @@ from dynamo_single import models
 
 
 class Place(models.Model):
-    """What others are at."""
+    """A place, which others refer to."""
 
     place_id = models.UnicodeAttribute()
     name = models.UnicodeAttribute()
@@ -35,7 +35,7 @@ class Restaurant(models.SoftDeleteModel):
 
 
 class Bar(models.Model):
-    """Another one at a place, under a name of its own."""
+    """Another object at a place, under a separate name."""
 
     bar_id = models.IdAttribute()
     place = models.OneToOneAttribute(Place, on_delete=models.DO_NOTHING, null=True)

@@ -1,4 +1,4 @@
-"""Work that waits, in indexes that hold only what waits."""
+"""Waiting work, in indexes that contain only waiting items."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dynamo_single import models
 
 
 class Foreman(models.Model):
-    """Who hands out work; a patrol holds the shift."""
+    """A foreman, who assigns work; a patrol holds the shift."""
 
     foreman_id = models.UnicodeAttribute()
     shift = models.UnicodeAttribute(default="day")
@@ -18,7 +18,7 @@ class Foreman(models.Model):
 
 
 class Dispatch(models.SoftDeleteModel):
-    """Something to be done: what is open, and what is open and urgent."""
+    """A task, listed if it is open, and if it is open and urgent."""
 
     dispatch_id = models.UnicodeAttribute()
     status = models.UnicodeAttribute(default="open")
@@ -33,7 +33,7 @@ class Dispatch(models.SoftDeleteModel):
 
 
 class Alarm(models.Model):
-    """Something that was found; those are listed that are hot, or late."""
+    """An alarm, listed if it is hot or late."""
 
     alarm_id = models.UnicodeAttribute()
     status = models.UnicodeAttribute(default="new")

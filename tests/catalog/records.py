@@ -1,4 +1,4 @@
-"""Records: a map of any shape, with what keys need out of it."""
+"""Records: a map of any shape, with values for keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Treatise(models.Record):
 
 
 class Bundle(models.Record):
-    """A record whose map is held to a schema."""
+    """A record whose map has a schema."""
 
     class Data:
         title = models.UnicodeAttribute(max_length=20)
@@ -36,7 +36,7 @@ class Bundle(models.Record):
 
 
 class Line:
-    """What an element of a list of maps has to hold."""
+    """The schema of an element in a list of maps."""
 
     name = models.UnicodeAttribute(max_length=20)
     price = models.DecimalAttribute(null=True, max_digits=8, decimal_places=2, validators=[MinValueValidator(0)])
@@ -44,7 +44,7 @@ class Line:
 
 
 class Receipt(models.Model):
-    """Lists that are held to schemas: of maps, of numbers, and within a map."""
+    """Lists with schemas: of maps, of numbers, and within a map."""
 
     class Data:
         note = models.UnicodeAttribute(null=True)
@@ -61,7 +61,7 @@ class Receipt(models.Model):
 
 
 class Till(models.Model):
-    """What slips lie in."""
+    """A till, which contains slips."""
 
     till_id = models.UnicodeAttribute()
 

@@ -1,4 +1,4 @@
-"""Models with a secret of every kind, for the tests of what stays hidden."""
+"""Models with a secret of every kind, for the tests of hidden values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Content:
 
 
 class Safe(models.Model):
-    """Secrets by option and by name, of every type, and what is made of them."""
+    """Secrets by option and by name, of every type, and values derived from them."""
 
     safe_id = models.UnicodeAttribute()
     name = models.UnicodeAttribute()
@@ -115,15 +115,15 @@ VALUES: dict[str, Any] = {
     "parent_id": "swordfish-parent",
     "claimed": "swordfish-claimed",
 }
-#: What else a safe holds: secrets inside of what is none.
+#: Other contents of a safe: secrets inside other values.
 INSIDE: dict[str, Any] = {
     "papers": {"apiKey": "swordfish-key", "author": "Ann", "deep": [{"password": "swordfish-deep"}]},
     "contents": {"label": "Gold", "place": "swordfish-place"},
     "remark": 'from the log: {"user": "ann", "password": "swordfish-remark"}',
 }
-#: Attributes that follow from these.
+#: Attributes derived from these.
 FOLLOWING = ("folded", "drawn")
-#: Texts of which each tells one of the secrets, in some form that pages, messages and lines of logs have.
+#: Texts with one of the secrets each, in some form of pages, messages and logs.
 TELLING = (
     *("swordfish", "814281", "814,281", "6543.25", "6,543.25", "7766.55", "7,766.55", "2071-05-06", "May 6, 2071"),
     *("2072-03-04", "March 4, 2072", "13:37:42", "1:37 p.m.", "9191", "192.0.2.77", "50f1d1f1", "551155"),
@@ -132,11 +132,11 @@ TELLING = (
 
 
 def told(text: str) -> list[str]:
-    """Return the secrets that a text tells."""
+    """Return the secrets in a text."""
     return [each for each in TELLING if each in text]
 
 
-#: Values that no attribute of another kind takes, each of which tells a secret.
+#: Values that attributes of other types reject, each with a secret.
 WRONG: tuple[Any, ...] = (
     *("swordfish", ["swordfish"], b"swordfish", {"swordfish": "swordfish"}, object, 814281, 6543.25, "swordfish" * 100),
     *("2071-05-06T99:99", "13:37:42x", "swordfish\ud800", {"a": {1: "swordfish"}}, 10**50 + 814281, ("swordfish", 3)),
@@ -152,7 +152,7 @@ def said(ask: Callable[[], object]) -> str:
 
 
 def said_of(error: BaseException) -> Iterator[str]:
-    """Yield the texts of an error, of its parts, and of the errors that a traceback shows before it."""
+    """Yield the texts of an error, its parts, and the errors before it in a traceback."""
     yield f"{error!r} {error}"
     yield from getattr(error, "__notes__", ())
     for one in error.error_list if isinstance(error, ValidationError) and hasattr(error, "error_list") else ():

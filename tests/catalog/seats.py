@@ -1,4 +1,4 @@
-"""What is unique together, within something else, or under a condition only; and what follows from objects."""
+"""Values that are unique together, within another object, or under a condition; and derived objects."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Seat(models.SoftDeleteModel):
 
 
 class Voucher(models.Model):
-    """What expires, and is unique together with what it belongs to."""
+    """A voucher, which expires, and is unique together with its owner."""
 
     voucher_id = models.IdAttribute()
     shop = models.UnicodeAttribute()

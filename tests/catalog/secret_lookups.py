@@ -17,7 +17,7 @@ LOOKUPS = sorted(
     - OTHERS
 )
 LOOKUPS = [each for each in LOOKUPS if not each.startswith("size")]
-#: Parts of moments, which Django reads as numbers.
+#: Parts of datetimes, which Django reads as numbers.
 PARTS = {
     *("date", "time", "year", "iso_year", "month", "day", "week", "week_day", "iso_week_day"),
     *("quarter", "hour", "minute", "second"),

@@ -1,4 +1,4 @@
-"""Many to many: players on servers with declared edges, tags on servers with edges that are made, and checked ones."""
+"""Many-to-many relations: players on servers with declared edges, tags with generated edges, and checked ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dynamo_single import models
 
 
 class GamePlayer(models.Model):
-    """Somebody on a few servers."""
+    """A player on a few servers."""
 
     player_id = models.IdAttribute()
     username = models.UnicodeAttribute()
@@ -33,7 +33,7 @@ class GameTag(models.Model):
 
 
 class GameServer(models.Model):
-    """What thousands are on."""
+    """A server with thousands of players."""
 
     server_id = models.IdAttribute()
     name = models.UnicodeAttribute()
@@ -63,7 +63,7 @@ class GameMember(models.Model):
 
 
 class GameFan(models.Model):
-    """Somebody in a few guilds."""
+    """A fan in a few guilds."""
 
     fan_id = models.UnicodeAttribute()
 
@@ -73,7 +73,7 @@ class GameFan(models.Model):
 
 
 class GameGuild(models.SoftDeleteModel):
-    """What nobody joins while it is deleted; it has a trash."""
+    """A guild, which cannot get members while it is deleted; it has a trash."""
 
     guild_id = models.UnicodeAttribute()
     fans = models.ManyToMany(GameFan, related_name="guilds", checked=True, blank=True)

@@ -1,4 +1,4 @@
-"""The user service of the scenarios: users and their e-mail addresses, in partitions that are divided into shards."""
+"""The user service of the scenarios: users and e-mail addresses in sharded partitions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ServiceUser(models.SoftDeleteModel):
 
 
 class ServiceEmail(models.Model):
-    """An e-mail address, which one user has; nothing in it ever changes."""
+    """An e-mail address of one user, which never changes."""
 
     email = models.EmailAttribute(immutable=True)
     user = models.ReferenceAttribute(
@@ -64,7 +64,7 @@ class ServiceEmail(models.Model):
 
 
 class Visit(models.SoftDeleteModel):
-    """What is written by many at once: sharded, with a unique value, and listed in two orders."""
+    """A visit, written by many processes: sharded, with a unique value, and listed in two orders."""
 
     visit_id = models.UnicodeAttribute()
     at = models.TimestampAttribute(immutable=True)
@@ -79,7 +79,7 @@ class Visit(models.SoftDeleteModel):
 
 
 class Mailbox(models.SoftDeleteModel):
-    """What is known by an address without regard to case: the key folds it, and so do the shards."""
+    """A mailbox with a case-insensitive address: the key and the shards fold it."""
 
     address = models.EmailAttribute()
     at = models.TimestampAttribute(immutable=True)

@@ -1,4 +1,4 @@
-"""Shoppers and what they bought: a child with a state, by which each shopper's purchases are listed."""
+"""Shoppers and purchases: a child with a state, by which each shopper's purchases are listed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Shopper(models.Model):
 
 
 class Purchase(models.Model):
-    """The child: by number, by the time of all, and by the time of those in a state."""
+    """A child listed by number, by time, and by time within a state."""
 
     shopper = models.ReferenceAttribute(Shopper, on_delete=models.CASCADE)
     number = models.IntegerAttribute()

@@ -1,4 +1,4 @@
-"""Things that are counted: what DynamoDB adds to by itself, what keys depend on, and objects with a version."""
+"""Counted things: additions of DynamoDB, values that keys depend on, and versioned objects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dynamo_single import models
 
 
 class Stock(models.TimestampedModel):
-    """Numbers, lists, sets and a map that are changed where they are; ``rank`` stands in a key."""
+    """Numbers, lists, sets and a map that change in place; a key contains ``rank``."""
 
     code = models.UnicodeAttribute()
     qty = models.IntegerAttribute(default=0)

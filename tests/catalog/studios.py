@@ -1,4 +1,4 @@
-"""What refers to what by ``on_delete``: artists with their works, and galleries with a trash."""
+"""References with ``on_delete``: artists with their works, and galleries with a trash."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dynamo_single import models
 
 
 class Artist(models.Model):
-    """Somebody whom others refer to in each way; deleted for good only."""
+    """An artist, whom others refer to in each way; without a trash."""
 
     artist_id = models.UnicodeAttribute()
     name = models.UnicodeAttribute(default="")
@@ -18,7 +18,7 @@ class Artist(models.Model):
 
 
 class Sketch(models.Model):
-    """What goes with its artist, in whose partition it lies; its frame goes with it."""
+    """A sketch, which cascades with its artist, is in the artist's partition, and has a frame that cascades."""
 
     artist = models.ReferenceAttribute(Artist, on_delete=models.CASCADE)
     sketch_id = models.UnicodeAttribute()
@@ -28,7 +28,7 @@ class Sketch(models.Model):
 
 
 class Frame(models.Model):
-    """What goes with its sketch, and protects its maker."""
+    """A frame, which cascades with its sketch, and protects its maker."""
 
     frame_id = models.UnicodeAttribute()
     sketch = models.ReferenceAttribute(Sketch, on_delete=models.CASCADE)
@@ -41,7 +41,7 @@ class Frame(models.Model):
 
 
 class Painting(models.SoftDeleteModel):
-    """What stays without its artist, and falls back to another editor; it has a trash."""
+    """A painting, which stays without its artist, and falls back to another editor; it has a trash."""
 
     painting_id = models.UnicodeAttribute()
     artist = models.ReferenceAttribute(Artist, on_delete=models.SET_NULL, null=True)
@@ -57,7 +57,7 @@ class Painting(models.SoftDeleteModel):
 
 
 class Gallery(models.SoftDeleteModel):
-    """What goes to the trash first."""
+    """A gallery with a trash."""
 
     gallery_id = models.UnicodeAttribute()
     name = models.UnicodeAttribute(default="")
@@ -68,7 +68,7 @@ class Gallery(models.SoftDeleteModel):
 
 
 class Exhibit(models.SoftDeleteModel):
-    """What goes along with its gallery."""
+    """An exhibit, which cascades with its gallery."""
 
     exhibit_id = models.UnicodeAttribute()
     gallery = models.ReferenceAttribute(Gallery, on_delete=models.CASCADE)
@@ -79,7 +79,7 @@ class Exhibit(models.SoftDeleteModel):
 
 
 class Loan(models.SoftDeleteModel):
-    """What protects its gallery."""
+    """A loan, which protects its gallery."""
 
     loan_id = models.UnicodeAttribute()
     gallery = models.ReferenceAttribute(Gallery, on_delete=models.PROTECT)
@@ -90,7 +90,7 @@ class Loan(models.SoftDeleteModel):
 
 
 class Tour(models.Model):
-    """What is set to nothing when its gallery is deleted for good."""
+    """A tour, whose gallery is set to ``None`` at a permanent deletion."""
 
     tour_id = models.UnicodeAttribute()
     gallery = models.ReferenceAttribute(Gallery, on_delete=models.SET_NULL, null=True)
@@ -101,7 +101,7 @@ class Tour(models.Model):
 
 
 class Theatre(models.SoftDeleteModel):
-    """What others refer to by references that are checked."""
+    """A theatre with checked references."""
 
     theatre_id = models.UnicodeAttribute()
 
@@ -111,7 +111,7 @@ class Theatre(models.SoftDeleteModel):
 
 
 class Play(models.SoftDeleteModel):
-    """What goes along with its theatre, by an index."""
+    """A play, which cascades with its theatre through an index."""
 
     play_id = models.UnicodeAttribute()
     theatre = models.ReferenceAttribute(Theatre, on_delete=models.CASCADE, checked=True)
@@ -122,7 +122,7 @@ class Play(models.SoftDeleteModel):
 
 
 class Lease(models.Model):
-    """What protects its theatre, by an index."""
+    """A lease, which protects its theatre through an index."""
 
     lease_id = models.UnicodeAttribute()
     theatre = models.ReferenceAttribute(Theatre, on_delete=models.PROTECT, checked=True, null=True)
@@ -133,7 +133,7 @@ class Lease(models.Model):
 
 
 class Imprint(models.Model):
-    """What is copied to a bounded number of objects."""
+    """An imprint, copied to a limited number of objects."""
 
     imprint_id = models.UnicodeAttribute()
     name = models.UnicodeAttribute()
@@ -156,7 +156,7 @@ class Pressing(models.Model):
 
 
 class Venture(models.Model):
-    """What counts its chores, and those that are open or urgent."""
+    """A venture, which counts its chores, and the open or urgent ones."""
 
     venture_id = models.UnicodeAttribute()
 
@@ -170,7 +170,7 @@ class Venture(models.Model):
 
 
 class Chore(models.SoftDeleteModel):
-    """What is counted by its state."""
+    """A chore, counted by its state."""
 
     venture = models.ReferenceAttribute(Venture, on_delete=models.DO_NOTHING, null=True)
     chore_id = models.UnicodeAttribute()

@@ -42,7 +42,7 @@ class Animal(models.Model):
 
 
 class Mineral(models.Model):
-    """Another one, in which tags are not declared."""
+    """Another object, which does not declare tags."""
 
     mineral_id = models.IdAttribute()
     name = models.UnicodeAttribute()

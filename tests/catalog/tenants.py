@@ -1,4 +1,4 @@
-"""Parents whose keys have several parts, with children and theirs in one partition, however references are called."""
+"""Parents whose keys have several parts, with descendants in one partition, for any names of references."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Estate(models.Model):
 
 
 class Lot(models.Model):
-    """A child beside its parent, with children of its own there."""
+    """A child next to its parent, with its own children there."""
 
     estate = models.ReferenceAttribute(Estate, on_delete=models.CASCADE)
     number = models.IntegerAttribute()
@@ -35,7 +35,7 @@ class Lot(models.Model):
 
 
 class LotRemark(models.Model):
-    """A grandchild: the key names what the parent's reference holds."""
+    """A grandchild: its key names parts of the parent's reference."""
 
     about = models.ReferenceAttribute(Lot, on_delete=models.CASCADE)
     remark_id = models.UnicodeAttribute()
@@ -65,7 +65,7 @@ class EstateLetter(models.Model):
 
 
 class Plot(models.Model):
-    """A parent in a partition of its own, which is made of its own parent's key and more."""
+    """A parent in a separate partition, built from its own parent's key and more."""
 
     estate = models.ReferenceAttribute(Estate, on_delete=models.DO_NOTHING)
     number = models.IntegerAttribute()

@@ -1,7 +1,7 @@
-"""Every lookup on every type of attribute: what it means in Python, and what becomes of it here.
+"""Every lookup on every type of attribute: its meaning in Python, and its support here.
 
-One table of values and questions: the reference page shows what the planner does with them, and the contract tests
-hold each answer of the engine against ``expected()``.
+One table of values and queries: the reference page shows the planner's result, and the contract tests compare the
+engine's results with ``expected()``.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ SECONDS = timedelta(seconds=1)
 
 @dataclass(frozen=True)
 class Column:
-    """A type of attribute: some values, the first of which is asked for, and a value that is not among them."""
+    """A type of attribute: some values, the first of which is queried, and another value."""
 
     make: Callable[..., Any]
     values: tuple[Any, ...]
     other: Any
     #: DynamoDB's name of the type.
     type: str = "S"
-    #: What a value of this type can be asked whether it contains, and what it can start with.
+    #: Values that a value of this type can contain, and its prefix.
     member: Any = None
     #: The same value written in another case.
     respelled: Any = None
-    #: A copy without case stands beside the attribute, and in its place in the keys.
+    #: A case-insensitive copy next to the attribute, which replaces it in keys.
     copied: bool = False
 
 
@@ -79,32 +79,32 @@ COLUMNS = {
 
 
 def size(value: Any) -> Any:
-    """The size of a value as DynamoDB counts it; ``None`` if it has none."""
+    """Return the size of a value in DynamoDB; ``None`` if it has none."""
     if isinstance(value, str):
         return len(value.encode("utf-16-le")) // 2
     return len(value) if isinstance(value, bytes | list | dict | set) else None
 
 
 def order(value: Any) -> Any:
-    """What values sort by: texts by their bytes, UUIDs as text."""
+    """Return the sort value: bytes for strings, and a string for UUIDs."""
     return value.encode() if isinstance(value, str) else str(value) if isinstance(value, uuid.UUID) else value
 
 
 @dataclass(frozen=True)
 class Lookup:
-    """A question about an attribute: the conditions for a column, by suffix, and which values meet it."""
+    """A query about an attribute: the conditions for a column by suffix, and the matching values."""
 
     conditions: Callable[[Column], dict[str, Any]]
     holds: Callable[[Column, Any], Any]
 
 
 def simple(suffix: str, holds: Callable[[Column, Any], Any], value: Callable[[Column], Any] | None = None) -> Lookup:
-    """A lookup of one condition, about the column's first value unless another is given."""
+    """Return a lookup with one condition, by default on the column's first value."""
     return Lookup(lambda column: {suffix: (value or first)(column)}, holds)
 
 
 def first(column: Column) -> Any:
-    """The value that is asked for."""
+    """Return the queried value."""
     return column.values[0]
 
 
@@ -121,7 +121,7 @@ def key(column: Column) -> Any:
 
 
 def fold(value: Any) -> str:
-    """A text as its copy has it."""
+    """Return the copy's form of a string."""
     return canonical(value)
 
 
@@ -161,7 +161,7 @@ LOOKUPS = {
 
 
 def prefix(value: Any) -> Any:
-    """What a value starts with, if it can be cut."""
+    """Return a prefix of a value, if it has one."""
     return value[:1] if isinstance(value, str | bytes) else value
 
 
@@ -181,14 +181,14 @@ def declared(name: str) -> Iterator[Any]:
 
 @contextmanager
 def declared_canonical(name: str) -> Iterator[Any]:
-    """The same with the canonical form in the keys."""
+    """Return the model with the canonical form in its keys."""
     with forgotten():
         yield _model(COLUMNS[name], ":canonical", with_keys=True)
 
 
 @contextmanager
 def declared_nullable(name: str) -> Iterator[Any]:
-    """A model with an attribute of this type that may be missing, and no key but its own."""
+    """Return a model with a nullable attribute of this type and only the primary key."""
     with forgotten():
         yield _model(COLUMNS[name], "", with_keys=False, null=True)
 
@@ -213,17 +213,17 @@ def _model(column: Column, spec: str, *, with_keys: bool, **options: Any) -> Any
 
 
 def ask(model: Any, lookup: str, name: str) -> Any:
-    """The queryset that asks a question; refused at once, or when it is planned."""
+    """Return the queryset of a query; it raises an error immediately or in planning."""
     conditions = LOOKUPS[lookup].conditions(COLUMNS[name])
     return model.objects.filter(**{f"value__{suffix}".rstrip("_"): given for suffix, given in conditions.items()})
 
 
-#: By which key each question is asked, and what it is when that key expresses the whole of it.
+#: The key of each query, and the cell if that key expresses the whole query.
 KEYS = ("by_partition", "by_sort", "primary")
 
 
 def by_key(model: Any, lookup: str, name: str, key: str) -> Any | None:
-    """The queryset by one key; ``None`` where it is refused, or where that key does not answer it."""
+    """Return the queryset with one key; ``None`` if it is rejected or unsupported."""
     try:
         queryset = ask(model, lookup, name).using_index(key)
         queryset.explain()
@@ -235,27 +235,27 @@ def by_key(model: Any, lookup: str, name: str, key: str) -> Any | None:
 
 
 def in_key(queryset: Any) -> bool:
-    """Whether the key conditions express the whole question; the item's type may be left to a filter."""
+    """Return whether the key conditions express the whole query; a filter may check the type."""
     return queryset is not None and not set(re.findall("attribute='([a-z]+)'", repr(queryset._plan().filter)))
 
 
-#: What is asked of a model with a key of its own kind.
+#: Queries for a model with a key of its own kind.
 CANONICAL = ("canonical", "text")
 
 
 def models_of(lookup: str, name: str) -> Any:
-    """The model to ask."""
+    """Return the model to query."""
     return declared_canonical(name) if (lookup, name) == CANONICAL else declared(name)
 
 
 def cell(lookup: str, name: str) -> str:
-    """``key`` (partition or sort key), ``sort key``, ``partition``, ``filter``, or ``-`` where it is refused."""
+    """Return ``key`` (partition or sort key), ``sort key``, ``partition``, ``filter``, or ``-`` if it is rejected."""
     return _cells()[lookup, name]
 
 
 @cache
 def _cells() -> dict[tuple[str, str], str]:
-    """Each cell; a model is declared for each column, since that takes longer than all questions to it."""
+    """Return each cell; one model per column, because a declaration takes longer than its queries."""
     found = {}
     for name in COLUMNS:
         with declared(name) as model:
@@ -275,17 +275,17 @@ def _cell(model: Any, lookup: str, name: str) -> str:
 
 
 def shown() -> list[list[str]]:
-    """The table as the page has it: to read that takes no planning, so that tests can be listed by it."""
+    """Return the page's table without planning, so that it can parametrize tests."""
     found = table(ROOT / "docs/reference/lookups.md", "Lookups and types")
     return [[cell.replace("\N{EN DASH}", "-") for cell in row] for row in found]
 
 
 def answered() -> list[tuple[str, str]]:
-    """The lookups and columns that the page has an answer for."""
+    """Return the supported lookups and columns on the page."""
     cells = [(row[0].strip("`"), dict(zip(COLUMNS, row[1:], strict=True))) for row in shown()]
     return [(lookup, name) for lookup, row in cells for name, said in row.items() if said != "-"]
 
 
 def rows() -> list[list[str]]:
-    """The page's table as it has to be: a lookup, and what becomes of it for each type."""
+    """Return the expected table: a lookup, and its support for each type."""
     return [[f"`{lookup}`", *(cell(lookup, name) for name in COLUMNS)] for lookup in LOOKUPS]

@@ -1,7 +1,7 @@
 """The documentation as data: its pages, and the fenced blocks of each with the line where they begin.
 
-Three languages are known. ``python`` with a path in its first line is a file of a project, other ``python`` is run;
-``console`` is a dialogue with a shell; ``text`` is not run.
+Three languages are known. ``python`` with a path in its first line is a file of a project, and other ``python`` is run;
+``console`` is a shell session; ``text`` is not run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 
 
 class PageError(Exception):
-    """A page cannot be read: a fence that is not closed, or a language that the tests do not know."""
+    """A page that cannot be read: an open fence, or an unknown language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Block:
 
     @property
     def adds(self) -> bool:
-        """Whether the block goes to the end of its file instead of replacing it."""
+        """Return whether the block is appended to its file instead of replacing it."""
         found = self._first_line()
         return bool(found and found["add"])
 
@@ -107,5 +107,5 @@ def table(page: Path, heading: str) -> list[list[str]]:
 
 
 def code(cell: str) -> list[str]:
-    """The texts that a cell sets in code."""
+    """Return the code in a cell."""
     return re.findall(r"`([^`]+)`", cell)

@@ -20,7 +20,7 @@ from tests.docs.session import matches
 COMMAND_SECONDS = 60
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Z_]+)=(?P<value>.*)")
 
-#: Lines that a page shows and the harness does not run: how each begins, and what runs it instead.
+#: Lines that a page shows and the tests do not run: their prefix, and the test that runs them.
 RUN_ELSEWHERE = {
     "make run": "tests/contract/commands/test_demo.py",
     "make test": ".ci/run",
@@ -33,7 +33,7 @@ RUN_ELSEWHERE = {
 }
 
 
-#: What a new user's environment does not have.
+#: Variables that a new user's environment lacks.
 _OF_TESTS = ("DJANGO_", "DYNAMO_", "PYTEST_")
 
 
@@ -43,7 +43,7 @@ class Project:
 
     root: Path
     endpoint_url: str
-    #: The server that forks its processes, if not the one of all tests.
+    #: The server that forks processes, unless it is shared by all tests.
     server: str = ""
     mistakes: list[str] = field(default_factory=list)
     _session: children.Dialogue | None = None
@@ -61,7 +61,7 @@ class Project:
         }
 
     def run(self, block: Block) -> None:
-        """Do what a block says, and note what went otherwise than it says."""
+        """Run a block, and record differences from its output."""
         if block.language == "console":
             self._console(block)
         elif block.path:
@@ -178,7 +178,7 @@ def make(template: Path, target: Path, endpoint_url: str, server: str = "") -> P
     shutil.copytree(template, target)
     # Where npm would put the engine.
     (target / "node_modules").symlink_to(ROOT / "node_modules")
-    # What pip would install besides the code: pytest finds the plugin by it.
+    # Metadata that pip would install: pytest finds the plugin with it.
     installed = target / "dynamo_single.dist-info"
     installed.mkdir()
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -189,7 +189,7 @@ def make(template: Path, target: Path, endpoint_url: str, server: str = "") -> P
 
 
 def start(directory: Path, *, app: str = "") -> Path:
-    """What ``django-admin startproject mysite`` makes, with an app in it if one is named."""
+    """Create the result of ``django-admin startproject mysite``, with an app if one is named."""
     _made(["-m", "django", "startproject", "mysite"], directory)
     root = directory / "mysite"
     with (root / "mysite/settings.py").open("a") as settings:

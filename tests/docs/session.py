@@ -1,7 +1,7 @@
 """Runs the Python blocks of one page in a project, one namespace for all of them.
 
-Started in the project's directory, it reads one block a line (JSON) and answers with the mistakes that it found. An
-expected result stands in comments that begin with ``# ->``, at the end of a statement or on the lines below it.
+It runs in the project's directory, reads one block per line (JSON), and prints the mistakes. An expected result is in
+comments that begin with ``# ->``, after a statement or below it.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def expectations(source: str, statements: list[ast.stmt]) -> dict[int, str]:
 
 
 def matches(expected: str, got: str) -> bool:
-    """Whether a result is as expected, with ``...`` for any text."""
+    """Return whether a result is as expected, with ``...`` for any text."""
     return doctest.OutputChecker().check_output(f"{expected}\n", f"{got}\n", doctest.ELLIPSIS)
 
 
 def result(statement: ast.stmt, filename: str, namespace: dict[str, Any]) -> str:
-    """What a statement prints, and its value if it is an expression."""
+    """Return the output of a statement, and its value if it is an expression."""
     printed = io.StringIO()
     value = None
     # Running the pages' own code is what this module is for.
@@ -75,7 +75,7 @@ def run(source: str, filename: str, line: int, namespace: dict[str, Any]) -> lis
 
 
 def main() -> None:
-    """Set Django and the table up, then answer block by block."""
+    """Set up Django and the table, and process the blocks."""
     answers = os.fdopen(os.dup(1), "w")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mysite.settings")
     import django
@@ -89,10 +89,10 @@ def main() -> None:
 
     schema.apply(get_table())
     layouts = []
-    with contextlib.suppress(ConfigurationError):  # a page may show what is wrong with a model
+    with contextlib.suppress(ConfigurationError):  # a page may show a wrong model
         layouts = [registry.layout_of(model) for model in registry.all_models()]
     if all(each.sharding is None and not knowledge.has_migrations(each.label.partition(".")[0]) for each in layouts):
-        # What a process asks once is not what a page counts.
+        # A page does not count requests that a process sends once.
         for each in layouts:
             run_flow(knowledge.ask(each))
     namespace: dict[str, Any] = {"__name__": "__page__"}

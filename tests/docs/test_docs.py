@@ -57,7 +57,7 @@ def starts_from(blocks: list[Block]) -> str:
 def test_the_blocks_of_a_page_do_what_the_page_says(
     page: Path, templates: dict[str, Path], prepared: str, tmp_path: Path
 ) -> None:
-    """Files are written, Python and commands are run in order, and what they give is what stands below them."""
+    """Files are written, Python and commands run in order, and their results match the page."""
     blocks = pages.blocks(page)
     own_apps = any(block.path == SETTINGS and "INSTALLED_APPS" in block.text for block in blocks)
     with (
@@ -87,7 +87,7 @@ def test_links_lead_somewhere() -> None:
 
 
 def test_changelog_of_the_first_release_is_one_page() -> None:
-    """It lists the features; nobody upgrades to the first release."""
+    """It lists the features, since no project upgrades to the first release."""
     assert (ROOT / "CHANGELOG.md").read_text().count("\n") <= 150
 
 
@@ -109,7 +109,7 @@ def test_pages_are_reached_from_the_index() -> None:
 
 @cache
 def reached() -> set[Path]:
-    """The pages that one comes to from the index and the README."""
+    """Return the pages that links reach from the index and the README."""
     found: set[Path] = set()
     waiting = [ROOT / "docs/index.md", ROOT / "README.md"]
     while waiting:
@@ -146,7 +146,7 @@ def engine_url() -> object:
 def running(
     templates: dict[str, Path], prepared: str, tmp_path_factory: pytest.TempPathFactory, engine_url: str
 ) -> Iterator[project.Project]:
-    """A ready project whose Python session goes on from test to test."""
+    """Start a project with a Python session for all tests."""
     folder = tmp_path_factory.mktemp("running") / "mysite"
     with project.make(templates["ready"], folder, engine_url, prepared) as found:
         yield found
@@ -154,7 +154,7 @@ def running(
 
 @pytest.fixture
 def session(running: project.Project) -> project.Project:
-    """That project, in which nothing went wrong yet."""
+    """Return that project without recorded mistakes."""
     running.mistakes.clear()
     return running
 
@@ -174,7 +174,7 @@ def session(running: project.Project) -> project.Project:
     ],
 )
 def test_a_wrong_result_is_found(session: project.Project, text: str, mistake: str) -> None:
-    """A value, an output or an error other than the one shown is a mistake with its line."""
+    """A different value, output or error is a mistake with its line."""
     session.run(block_of(text, "python"))
     (found,) = session.mistakes
     assert mistake in found
@@ -208,7 +208,7 @@ def test_a_wrong_command_is_found(scratch: project.Project, text: str, mistake: 
 def test_a_line_that_another_test_runs_needs_that_test(
     scratch: project.Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the harness leaves out is only left out while the file that covers it exists."""
+    """A line is skipped only while the file that covers it exists."""
     monkeypatch.setitem(project.RUN_ELSEWHERE, "make cake", "tests/contract/test_cake.py")
     scratch.run(block_of("$ make cake", "console"))
     (found,) = scratch.mistakes
@@ -226,7 +226,7 @@ def test_files_are_written_and_added_to(scratch: project.Project) -> None:
 
 @pytest.mark.parametrize("text", ["```\nx\n```", "```bash\nx\n```", "  ```python\n  x\n  ```", "```python\nx"])
 def test_blocks_that_could_not_be_run_are_refused(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fence without a known language, indented, or not closed is an error."""
+    """A fence without a known language, with an indent, or without an end is an error."""
     monkeypatch.setattr(pages, "ROOT", tmp_path)
     page = tmp_path / "page.md"
     page.write_text(text)

@@ -1,4 +1,4 @@
-"""The tables of the reference pages name everything that there is, and nothing else."""
+"""The tables of the reference pages contain all names, and no others."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_every_method_of_a_queryset_is_listed_once() -> None:
 
 
 def test_the_refused_methods_are_listed_as_such() -> None:
-    """What the page calls refused is what is refused, with the words of the error."""
+    """The page lists exactly the unsupported methods, with the words of the error."""
     rows = table(REFERENCE / "querysets.md", "Unsupported methods")
     said = {name.removesuffix("()"): row[1] for row in rows for name in code(row[0])}
     assert {name: REFUSED[name] for name in said} == {name: text.rstrip(".") for name, text in said.items()}
@@ -55,7 +55,7 @@ def test_the_refused_methods_are_listed_as_such() -> None:
 
 
 def test_the_lookups_are_as_the_planner_answers_them() -> None:
-    """Each cell of the page's table is what the planner does with that lookup and that type."""
+    """Each cell of the page is the planner's result for the lookup and the type."""
     assert lookup_table.shown() == lookup_table.rows()
 
 
@@ -72,7 +72,7 @@ def test_every_error_is_listed_with_what_it_derives_from() -> None:
     for name, bases in rows.items():
         ours = exceptions.DynamoSingleError
         found = [base for base in errors()[name].__bases__ if base not in (ours, Exception)]
-        # What Django has since 6.1 alone is named by what it derives from.
+        # A name that only Django 6.1 has is described by its base class.
         expected = [base.__base__ if base.__name__ == "FieldFetchBlocked" else base for base in found]
         assert bases == [base.__name__ for base in expected], name
 
@@ -131,7 +131,7 @@ def test_every_attribute_is_listed_with_its_type() -> None:
             "CopiedAttribute",
             "ExtractedAttribute",
         }:
-            continue  # as the other model's, or as what it is stored as
+            continue  # as the other model's, or as the stored form
         assert code(rows[name][2]) == [attribute.attr_type], name
         assert rows[name][3] == ("yes" if attribute.key_kind else "no"), name
 
@@ -143,7 +143,7 @@ def test_every_option_of_an_attribute_is_listed() -> None:
 
 
 def test_the_options_of_meta_are_listed() -> None:
-    """The models page has this app's options, and those that it decides."""
+    """The models page contains this app's options, and the supported ones of Django."""
     assert set(names("models.md", "Options of `Meta`")) == metaclass.OWN_OPTIONS
     assert set(names("models.md", "Fixed options")) == set(metaclass.DECIDED)
 
@@ -187,7 +187,7 @@ def test_the_operations_are_listed_with_what_is_done_when() -> None:
 
 
 def test_the_operations_are_listed_with_their_arguments() -> None:
-    """Those of the signature, in its order."""
+    """The arguments are those of the signature, in order."""
     listed = {
         name: [argument.partition("=")[0] for argument in code(row[1])]
         for row in table(REFERENCE / "migrations.md", "Arguments")
@@ -209,13 +209,13 @@ _BOTH = ("dynamo_single", "django.core")
 
 @pytest.mark.parametrize("result", packages.TITLES)
 def test_packages_of_each_table_are_its_cases(result: str) -> None:
-    """Versions are those of ``make test-packages``, which has the packages."""
+    """The versions are those of ``make test-packages``, which installs the packages."""
     rows = table(REFERENCE / "packages.md", packages.TITLES[result][0])
     assert [row[0].split()[0] for row in rows] == [each.package for each in packages.cases() if each.result == result]
 
 
 def test_every_page_of_the_reference_is_checked_here_or_runs() -> None:
-    """A reference page without a table that is compared has at least a block that is run."""
+    """A page without a compared table has at least one block that runs."""
     here = "".join(path.read_text() for path in Path(__file__).parent.glob("test_reference*.py"))
     pages = [page for page in REFERENCE.glob("*.md") if f'{page.name}"' not in here]
     assert [page.name for page in pages if "```python" not in page.read_text()] == []

@@ -1,4 +1,4 @@
-"""What the pages name of ``dynamo_single`` and ``accounts`` is there, where they name it, and public."""
+"""Names of ``dynamo_single`` and ``accounts`` on the pages exist and are public."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ PAGES = pages.pages()
 PACKAGES = ("dynamo_single", "accounts")
 
 _DOTTED = re.compile(rf"(?<![\w./])(?:{'|'.join(PACKAGES)})(?:\.\w+)+")
-#: The identifier of a check, which the page of the checks is compared with.
+#: The identifier of a check, which the page of checks covers.
 _CHECK = re.compile(rf"(?:{'|'.join(PACKAGES)})\.[EW]\d{{3}}")
 _LOGGER = re.compile(r'getLogger\("([\w.]+)"\)')
 
 
 def named(page: Path) -> set[str]:
-    """The dotted names on a page: those in its text and blocks as they stand, and those that its Python imports."""
+    """Return the dotted names on a page: in its text and blocks, and in its imports."""
     session: dict[str, str] = {}
     found = set(_DOTTED.findall(page.read_text()))
     for block in pages.blocks(page):
         if block.language == "python":
-            # A file has imports of its own; what is run has those of the blocks before it.
+            # A file has its own imports, and other blocks share those of earlier ones.
             found.update(used(block, {} if block.path else session))
     return {name for name in found if not _CHECK.fullmatch(name)}
 
 
 def used(block: Block, known: dict[str, str]) -> Iterator[str]:
-    """What a block takes from the packages; ``known`` has the names that were imported, and grows by this block's."""
+    """Return the package names in a block; ``known`` contains imported names, and gets this block's."""
     tree = ast.parse(block.text)
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in PACKAGES:
@@ -57,7 +57,7 @@ def used(block: Block, known: dict[str, str]) -> Iterator[str]:
 
 
 def mistake(name: str) -> str:
-    """What is wrong with a dotted name; nothing if it is there and public."""
+    """Return the problem of a dotted name; empty if it exists and is public."""
     parts = name.split(".")
     inside = [".".join(parts[1:length]) for length in (2, 3)] if parts[0] == "dynamo_single" else []
     if not private().isdisjoint(inside) or any(part.startswith("_") for part in parts):
@@ -82,7 +82,7 @@ def mistake(name: str) -> str:
 
 
 def split(name: str) -> tuple[str, list[str]]:
-    """The module of a dotted name, and what is named of it."""
+    """Return the module of a dotted name, and the rest."""
     parts = name.split(".")
     length = 1
     while length < len(parts) and is_module(parts[: length + 1]):
@@ -91,20 +91,20 @@ def split(name: str) -> tuple[str, list[str]]:
 
 
 def is_module(parts: list[str]) -> bool:
-    """Whether there is such a module; what is above it is known to be one."""
+    """Return whether the module exists; its parent is known to be one."""
     above = import_module(".".join(parts[:-1]))
     return hasattr(above, "__path__") and find_spec(".".join(parts)) is not None
 
 
 def is_listed(module: str, rest: list[str]) -> bool:
-    """Whether the list of public names has it; a module at the top is public, and so is a package of listed ones."""
+    """Return whether the list of public names has it; top-level modules and packages of listed ones are public."""
     if not rest:
         return module.count(".") == 1 or any(f"{name}.".startswith(f"{module}.") for name in NAMES)
     return rest[0] in NAMES.get(module, "").split()
 
 
 def is_model(name: str) -> bool:
-    """Whether it is the label of a model, as settings have it."""
+    """Return whether it is a model's label, as in settings."""
     label, _, model = name.partition(".")
     return model.lower() in apps.all_models[label]
 
@@ -125,12 +125,12 @@ def telemetry() -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_names_only_what_is_there_and_public(page: Path) -> None:
-    """Whatever a page names by its full name, or imports, can be imported from there, and stays."""
+    """Every full name and import on a page works, and is public."""
     assert [wrong for name in sorted(named(page)) if (wrong := mistake(name))] == []
 
 
 def test_the_pages_name_something() -> None:
-    """Most public modules are named."""
+    """The pages name most public modules."""
     found = {".".join(name.split(".")[:2]) for page in PAGES for name in named(page)}
     assert len(found & {".".join(module.split(".")[:2]) for module in NAMES}) > 15
 
@@ -186,6 +186,6 @@ def test_what_a_page_names_is_found(text: str, names: set[str], tmp_path: Path) 
     ],
 )
 def test_a_wrong_name_is_found(name: str, reported: str) -> None:
-    """One that is not there, and one that is there but not public."""
+    """This applies to a missing name, and to a private one."""
     assert reported in mistake(name)
     assert bool(reported) == bool(mistake(name))

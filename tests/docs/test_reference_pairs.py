@@ -1,4 +1,4 @@
-"""The page of pairs is made of the table of pairs."""
+"""The page of pairs is generated from the table of pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page about the tests lists their commands, and what the long run adds to the short one."""
+"""The page about the tests lists their commands, and the additions of the long run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGE = ROOT / "docs/reference/tests.md"
 
 
 def test_the_commands_that_run_tests_are_listed() -> None:
-    """Those of the Makefile that begin with ``test``."""
+    """These are the commands in the Makefile that begin with ``test``."""
     targets = re.findall(r"^(test[a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     listed = [name for row in table(PAGE, "The tests of this repository") for name in code(row[0])]
     assert listed == [f"make {target}" for target in targets]
@@ -35,7 +35,7 @@ def test_what_the_long_run_adds_is_listed() -> None:
 
 
 def uses_deep(path: Path) -> bool:
-    """Whether a file marks tests as deep, or numbers examples, or says so of a part of its work."""
+    """Return whether a file marks tests as deep, numbers examples, or has a deep part."""
     text = path.read_text()
     tree = ast.parse(text) if "tests.deep" in text or "import deep" in text else ast.Module([], [])
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
@@ -44,7 +44,7 @@ def uses_deep(path: Path) -> bool:
 
 
 def numbers(path: Path) -> Iterator[tuple[int, int]]:
-    """The numbers of examples, in the normal run and in the deep one, where both are written as numbers."""
+    """Return the numbers of examples in the normal and the deep run, if both are literals."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "examples":
             normal, deep, *_ = node.args

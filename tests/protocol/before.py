@@ -1,7 +1,7 @@
-"""The protocol of before, with its three holes: what the checker is calibrated by.
+"""The former protocol with its three holes, which calibrates the checker.
 
-There were no leases and no presence items. Processes asked for the state every few seconds, an operator said that old
-code had stopped, and the command waited for a time of grace. Old code never followed the state.
+There were no leases and no presence items. Processes read the state every few seconds, an operator declared that old
+code had stopped, and the command waited for a grace period. Old code never followed the state.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.protocol.stored import Data, Operation
 
 
 class Case(NamedTuple):
-    """What is assumed: whether old code has stopped when the operator says so, and whether a request may be late."""
+    """The assumptions: whether old code has stopped when the operator says so, and whether a request may be late."""
 
     name: str
     has_stopped: bool
@@ -93,7 +93,7 @@ class BeforeSteps(Steps):
         self.case = case
 
     def alone(self, number: int, process: Process, revision: int) -> Iterator[tuple[str, Process]]:
-        """Yield the steps: it asks, and later goes by the answer, unless it is old code that never asks again."""
+        """Yield the steps: read the state and use it later, unless it is old code that never reads again."""
         if process.fence == "ended":
             return
         is_old = self.scenario.codes[number] == BEFORE
@@ -108,7 +108,7 @@ class BeforeSteps(Steps):
             yield f"asks: revision {revision}", process._replace(hand=(revision, 1))
 
     def later(self, process: Process) -> Process:
-        """Return a process after a tick. Code that never asks has no lease."""
+        """Return a process after a tick. Code that never reads has no lease."""
         after = super().later(process)
         if self.case.is_late:
             hand = process.hand and (process.hand[0], max(0, process.hand[1] - 1))
@@ -146,7 +146,7 @@ def steps_of(name: str, case: Case, operations: tuple[Operation, ...]) -> Before
     """Return the steps of a change as it was."""
     program = PROGRAMS[name]
     change = Change(program.phases)
-    # A rename by old code that had stopped was a matter of two new processes, of which one was late.
+    # A rename by stopped old code concerned two new processes, one of them late.
     codes = (AFTER, AFTER) if name == "RenameAttribute" and case.has_stopped else (BEFORE, AFTER)
     scenario = Scenario(
         f"{name}, {case.name}",

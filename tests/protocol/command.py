@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from tests.protocol.machine import Command, Node, Plan, Process, Scenario, Write
 from tests.protocol.stored import REWRITES, Data, changed, pass_of
 
-#: How the command sees a process: without an item, answered, silent, silent and without the fence, or going by the
-#: revision with older requests under way.
+#: The command's view of a process: without an item, up to date, silent, silent without the fence, or on the revision
+#: with older requests.
 ABSENT, ANSWERED, SILENT, UNFENCED, BUSY = 0, 1, 2, 3, 4
-#: How many ticks an object's own time may lie in the future.
+#: The number of ticks that an object's time may be in the future.
 AHEAD = 1
-#: What a pass has seen that found two items with one value: an operator has to decide.
+#: A pass that found two items with one value: an operator has to decide.
 NAMED = "named"
 
 
@@ -46,13 +46,13 @@ class CommandSteps:
         """Return a process whose item the command has removed, if it is silent."""
         if self.status(process, revision) != SILENT:
             return process
-        said = process.said if process.said == revision else -1  # what it said before never counts again
+        said = process.said if process.said == revision else -1  # its former reports never count again
         return process._replace(item=None, said=said, is_clear=False)
 
     def of_command(
         self, command: Command, data: Data, statuses: tuple[int, ...]
     ) -> Iterator[tuple[str, Command, Data, bool]]:
-        """Yield the command's steps; the last value says whether it forgets who is silent."""
+        """Yield the command's steps; the last value is whether it forgets silent processes."""
         node = self.plan.nodes[command.node]
         moved = command._replace(node=command.node + 1, at=0, seen=None)
         if node.kind == "wait":
@@ -78,7 +78,7 @@ class CommandSteps:
                 yield line, after, stored, False
 
     def _late(self, node: Node, command: Command, data: Data) -> Iterator[tuple[str, Command, Data]]:
-        """Yield the steps of a run that is stopped with a write under way, while this one goes on."""
+        """Yield the steps of a stopped run with a running write, next to this one."""
         late = command.late
         if late is not None:
             over = command._replace(late=None)
@@ -103,7 +103,7 @@ class CommandSteps:
 
     @property
     def _tells_new(self) -> bool:
-        """Whether it matters that a run is new: only if its first bump does not wait."""
+        """Return whether a new run matters: only if its first bump does not wait."""
         return not self.rules.waits_before_first_bump
 
     def _wait(

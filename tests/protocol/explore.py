@@ -1,7 +1,7 @@
 """Every state of a scenario, breadth first, with the shortest history of a violation.
 
-A state is one integer: the numbers of the command, of the data and of each process. Each part's steps are computed once
-for what they depend on, and are kept as differences of that integer.
+A state is one integer: the numbers of the command, of the data and of each process. The steps of each part are computed
+once per input, and cached as differences of that integer.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from tests.protocol.machine import Command, Process, Scenario
 from tests.protocol.steps import Steps
 from tests.protocol.stored import Data, Violation, check_end, check_reads, first_data
 
-#: Bits of a state for the number of each process, and for that of the data.
+#: The bits of a state for each process's number, and for the data's.
 PROCESS, DATA = 18, 24
 PROCESS_MASK, DATA_MASK = (1 << PROCESS) - 1, (1 << DATA) - 1
-#: How the command sees a process, the difference of a tick, and those of its own steps.
+#: The command's view of a process, the difference of a tick, and the differences of its own steps.
 Alone = tuple[int, int, tuple[int, ...]]
 
 
 class Found(NamedTuple):
-    """What an exploration found. ``stuck`` is how many states the command cannot end from."""
+    """The result of an exploration. ``stuck`` is the number of states from which the command cannot end."""
 
     states: int
     violation: str = ""
@@ -72,7 +72,7 @@ class Explorer:
         self._each = tuple(zip(range(self.count), self.shifts, self._alone, self._with_data, strict=True))
 
     def first(self) -> int:
-        """Return the first state: nobody has registered, and nothing has begun."""
+        """Return the first state: no process is registered, and no change has started."""
         data = first_data(self.scenario.changes, self.plan.vectors[0], self.scenario.delayed)
         processes = [Process(budget=self.scenario.budget) for _ in self.scenario.codes]
         return self._state(
@@ -92,10 +92,10 @@ class Explorer:
         data = state >> self.data_shift & DATA_MASK
         return state >> self.command_shift, data, [state >> shift & PROCESS_MASK for shift in self.shifts]
 
-    # Successors: first the command's, then a tick, then those of the processes.
+    # Successors: the command's, a tick, and those of the processes.
 
     def successors(self, state: int) -> list[int]:
-        """Return all states one step later. Raises ``Violation`` if something is wrong in this one, or by a step."""
+        """Return all states one step later. Raise ``Violation`` if this state or a step is wrong."""
         command, data = state >> self.command_shift, state >> self.data_shift & DATA_MASK
         revision, tick = self._revisions.get(command) or self._find_revision(command)
         later, found = self._of_data.get(data) or self._find_of_data(data)
@@ -146,7 +146,7 @@ class Explorer:
         return found
 
     def _find_alone(self, n: int, process: int, revision: int) -> Alone:
-        """Return how the command sees a process, the difference of a tick, and those of its own steps."""
+        """Return the command's view of a process, the difference of a tick, and those of its own steps."""
         numbers, shift = self.processes[n], self.shifts[n]
         value: Process = numbers.values[process]
         steps = tuple((numbers.of(after) - process) << shift for _, after in self.steps.alone(n, value, revision))
@@ -155,7 +155,7 @@ class Explorer:
         return found
 
     def _find_with_data(self, n: int, process: int, data: int) -> tuple[int, ...]:
-        """Return the differences of a process' writes. Raises ``Violation`` if it reads what is wrong."""
+        """Return the differences of a process' writes. Raise ``Violation`` if it reads a wrong value."""
         numbers, shift = self.processes[n], self.shifts[n]
         self._check_process(n, process, data)
         steps = self.steps.with_data(n, numbers.values[process], self.data.values[data])
@@ -166,7 +166,7 @@ class Explorer:
         return found
 
     def _find_of_command(self, key: tuple[int, ...]) -> tuple[tuple[int, bool], ...]:
-        """Return the differences of the command's steps. Raises ``Violation`` if something is left at the end."""
+        """Return the differences of the command's steps. Raise ``Violation`` if anything remains at the end."""
         command, data, *statuses = key
         self._check_end(self.commands.values[command], data)
         steps = self.steps.of_command(self.commands.values[command], self.data.values[data], tuple(statuses))
@@ -181,7 +181,7 @@ class Explorer:
         return found
 
     def _forget(self, state: int, revision: int) -> int:
-        """Return the state after the items of silent processes are removed."""
+        """Return the state without the items of silent processes."""
         _, _, processes = self.parts(state)
         for n, process in enumerate(processes):
             numbers = self.processes[n]
@@ -308,7 +308,7 @@ class Explorer:
             return []
 
     def walk(self, choose: random.Random, longest: int = 100) -> Found:
-        """Follow one random history until the command has ended and no request is left, or for so many steps.
+        """Follow one random history until the command has ended without open requests, or up to a number of steps.
 
         The command takes a step more often than each of the others does, so that most histories end.
         """

@@ -1,10 +1,11 @@
 """Processes, the command and time: every step of one history.
 
-A process asks for the state, says what it goes by in its presence item, prepares requests under a binding and sends
-them. Nothing bounds for how long it is stopped in between, and a crash is a process that takes no further step. Each
-process has threads: it may go by a new revision while an older request is under way.
+A process reads the state, reports its revision in its presence item, prepares requests with a binding, and sends them.
+It can pause for any time in between, and a crash is a process without further steps. Each process has threads: it may
+use a new revision while an older request runs.
 
-Clients' clocks do not occur. A lease is how long the server takes what is dated by it; a tick is a lease's time.
+Clients' clocks do not matter. A lease is the time for which the server accepts its date; a tick is the length of a
+lease.
 """
 
 from __future__ import annotations
@@ -49,14 +50,14 @@ class Rules(NamedTuple):
 
 
 class Scenario(NamedTuple):
-    """What is explored. The options switch on what makes histories longer.
+    """The explored case. Options enable features that make histories longer.
 
-    ``lease`` and ``short`` are the leases in ticks of processes with and without a presence item; without ``short`` all
-    can write theirs. ``unanswered``: responses are lost. ``unfenced``: the process of this number may lose the fence.
-    ``expiring``: DynamoDB deletes the items of processes that were silent for days. ``delayed``: the indexes show a
-    write later. ``turns`` is how often a run may be stopped, and one go the other way.
-    ``commands``: a run may be stopped with a write of its pass under way, while another one takes over.
-    ``meant`` derives what code does from a revision.
+    ``lease`` and ``short`` are the leases in ticks of processes with and without a presence item; without ``short``,
+    all can write theirs. ``unanswered``: responses are lost. ``unfenced``: the process with this number may lose the
+    fence. ``expiring``: DynamoDB deletes the items of processes that were silent for days. ``delayed``: the indexes
+    show a write later. ``turns`` is the maximum number of stopped runs, one of which may reverse. ``commands``: a run
+    may stop with a running write of its pass, while another one takes over. ``meant`` derives the behavior of code from
+    a revision.
     """
 
     name: str
@@ -79,8 +80,8 @@ class Scenario(NamedTuple):
 class Pending(NamedTuple):
     """A request under way.
 
-    ``lost``: an attempt got no answer, and was not carried out (1) or was (2), or it may still arrive (3), though the
-    process has given it up.
+    ``lost``: an attempt got no response, and was not executed (1) or was executed (2), or may still arrive (3),
+    although the process has given it up.
     """
 
     operation: Operation
@@ -90,11 +91,11 @@ class Pending(NamedTuple):
 
 
 class Process(NamedTuple):
-    """One process. ``item`` is its presence item's revision, -1 before its first answer, ``None`` without an item.
+    """One process. ``item`` is its presence item's revision, -1 before its first report, ``None`` without an item.
 
-    ``said`` is the revision that it remembers to have written there, though the item may have expired.
-    ``is_clear``: the item says that nothing older is under way. ``hand`` is an answer that it has not acted on.
-    ``fence``: "yes", "no" (and its item says so), "secret" (it does not), or "ended".
+    ``said`` is the revision that it remembers to have written there, although the item may have expired. ``is_clear``:
+    the item reports no older requests. ``hand`` is a state that it has not used yet. ``fence``: "yes", "no" (as its
+    item says), "secret" (unlike its item), or "ended".
     """
 
     believes: bool = False
@@ -111,7 +112,7 @@ class Process(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A place of the command; the next node follows it. ``turn`` is where a run in the other direction begins."""
+    """A position of the command, which the next node follows. ``turn`` is the start of a run in the other direction."""
 
     kind: str
     revision: int
@@ -121,7 +122,7 @@ class Node(NamedTuple):
 
 
 class Write(NamedTuple):
-    """A write of a pass by a run that is stopped: its node, the item, what it has read, and its lease."""
+    """A write of a stopped run's pass: its node, the item, the value it has read, and its lease."""
 
     node: int
     at: int
@@ -146,9 +147,9 @@ class Command(NamedTuple):
 class Plan:
     """The nodes of all runs, with a number for each revision.
 
-    A run that is stopped in a phase may be reverted from there, and one that reverts may be taken forward again. It
-    begins with the passes of the phase that it finds, in its own direction, after a bump that only says so: writes of
-    the run before it are over then.
+    A run that is stopped in a phase can be reverted from there, and a reverting one can go forward again. It starts
+    with the passes of the current phase in its own direction, after a bump that only announces it: the earlier run's
+    writes are over then.
     """
 
     def __init__(self, changes: Sequence[Change], turns: int, turns_by_bump: bool = True) -> None:

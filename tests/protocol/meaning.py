@@ -1,6 +1,6 @@
-"""What code does under each revision, and what each pass does: derived from the facets of ``phases.KINDS``.
+"""The behavior of code under each revision, and the effect of each pass: derived from the facets of ``phases.KINDS``.
 
-The checker does not know any operation. A part or a pass that is not listed here raises ``UnknownPart``, so that a new
+The checker is independent of operations. A part or a pass that is not listed here raises ``UnknownPart``, so that a new
 kind of change is either checked or a failing test.
 """
 
@@ -18,14 +18,14 @@ DEFAULT = "default"
 
 
 class UnknownPart(Exception):
-    """The checker does not know a part or a pass of ``phases.KINDS``: its meaning has to be written here."""
+    """An unknown part or pass of ``phases.KINDS``: its meaning must be written here."""
 
 
 class Change(NamedTuple):
-    """One change: its phases, and where its parts are in an item.
+    """One change: its phases, and the positions of its parts in an item.
 
     ``names`` are the positions of the old and the new name, ``indexes`` those of the old and the new key.
-    ``is_derived`` says whether an added or removed value is computed from the item's own value.
+    ``is_derived``: an added or removed value is computed from the item's own value.
     """
 
     phases: Phases
@@ -40,7 +40,7 @@ class Change(NamedTuple):
 
     @property
     def aspect(self) -> str:
-        """What the change is about: names, keys, a value, a number, claims, or nothing that code writes."""
+        """The subject of the change: names, keys, a value, a number, claims, or no part that code writes."""
         parts = frozenset(part for phase in self.phases for part in phase.parts)
         if parts not in ASPECTS:
             raise UnknownPart(f"The checker does not know what code does with the parts {sorted(parts)}.")
@@ -48,7 +48,7 @@ class Change(NamedTuple):
 
     @property
     def owner(self) -> int:
-        """Which code has the value, the number or the rule: the code of before, if the change removes it."""
+        """The code that has the value, the number or the rule: old code, if the change removes it."""
         return BEFORE if self.phases[0].parts else AFTER
 
 
@@ -69,7 +69,7 @@ CHANGE_SHARDS: Phases = (Phase(), Phase({"entry": PUBLIC}))
 
 
 class Meaning(NamedTuple):
-    """What code that is not refused does under one revision.
+    """The behavior of code under one revision, unless it is blocked.
 
     ``fallback`` and ``removes`` occur in the protocol of before only: it read the first of several names that an item
     has, and writers took a name out.
@@ -97,8 +97,7 @@ Vector = tuple[int, ...]
 def schedule(changes: Sequence[Change]) -> list[Vector]:
     """Return the revisions of changes that are open together.
 
-    They move in the same bumps; one that begins with a name that another one ends with stays announced until that has
-    ended.
+    They move in the same bumps; a change that starts with a name that another one ends with stays announced until then.
     """
     found = [tuple(0 for _ in changes)]
     while any(phase < change.last for phase, change in zip(found[-1], changes, strict=True)):
@@ -117,7 +116,7 @@ def _waits(changes: Sequence[Change], now: Vector, number: int) -> bool:
 
 
 def together(changes: Sequence[Change], vector: Vector) -> Iterator[tuple[Change, Phase]]:
-    """Yield each change with its phase. Of several changes of names, only the one under way says where the value is."""
+    """Yield each change with its phase. Only the current one of several renames determines the value's position."""
     renames = [n for n, each in enumerate(changes) if each.aspect == "names"]
     active = next((n for n in renames if vector[n] < changes[n].last), renames[-1] if renames else -1)
     for n, change in enumerate(changes):
@@ -126,7 +125,7 @@ def together(changes: Sequence[Change], vector: Vector) -> Iterator[tuple[Change
 
 
 def meaning(changes: Sequence[Change], vector: Vector, code: int) -> Meaning | None:
-    """Return what code does under a revision, or ``None`` for code that is refused."""
+    """Return the behavior of code under a revision, or ``None`` if it is blocked."""
     found = Meaning()
     phases = [change.phases[number] for change, number in zip(changes, vector, strict=True)]
     if any(phase.refused in ("everybody", ("before", "after")[code]) for phase in phases):

@@ -1,4 +1,4 @@
-"""What is explored: each kind of ``phases.KINDS``, changes that are open together, and processes in trouble."""
+"""The explored cases: each kind of ``phases.KINDS``, combined changes, and processes with faults."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ ADD = Operation("add", 0)
 #: Two kinds of writes, and all of them.
 FEW, ALL = (SET, CREATE), (SET, CREATE, SAVE, DELETE, PUT)
 NUMBERS = (ADD, SET, SAVE)
-#: Values of a rule that two items want, and what refers to an object with a number.
+#: Values of a rule that two items want, and references to an object with a number.
 CLAIMED = (Operation("set", 0, 1), Operation("set", 0, 2), Operation("create", 1, 1), DELETE)
 COUNTED = (CREATE, DELETE, Operation("delete", 1))
 
-#: All tables, by name: the project's own, and the one of shards, which no item is rewritten for.
+#: All tables by name: the project's own, and that of shards, for which no item is rewritten.
 TABLES: dict[str, Phases] = {**KINDS, "CHANGE_SHARDS": CHANGE_SHARDS}
 
 
 def refuses_those_without(phases: Phases) -> bool:
-    """Return whether code that lacks a value is refused while it is stored: only then it may be a computed one."""
+    """Return whether code without a value is blocked while it is stored: only then may it be computed."""
     change = Change(phases)
     lacking = ("after", "before")[change.owner]
     return all(phase.refused in (lacking, "everybody") for phase in phases if phase.parts)
@@ -45,7 +45,7 @@ KINDS_OF_CHANGES = {title: change for name in TABLES for title, change in change
 
 
 def workload(change: Change, *, few: bool) -> tuple[Operation, ...]:
-    """Return the writes that a change is explored with."""
+    """Return the writes with which a change is explored."""
     special = {"claims": CLAIMED, "number": COUNTED, "schedule": (CREATE, PUT)}
     return special.get(change.aspect, FEW if few else ALL)
 
@@ -69,9 +69,9 @@ TOGETHER: dict[str, tuple[Change, ...]] = {
 
 
 def early(changes: Sequence[Change], vector: Vector, code: int) -> Meaning | None:
-    """Return what code does that writes a new value, number or claim before the phase in which all code has to.
+    """Return the behavior of code that writes a new value, number or claim before the required phase.
 
-    So does code of after the migration as soon as it has the attribute or the rule.
+    New code also does this once it has the attribute or the rule.
     """
     found = meaning(changes, vector, code)
     own = {each.aspect: each for each in changes if code == each.owner == AFTER}
@@ -82,13 +82,13 @@ def early(changes: Sequence[Change], vector: Vector, code: int) -> Meaning | Non
 
 
 def removing(changes: Sequence[Change], vector: Vector, code: int) -> Meaning | None:
-    """Return what code does that takes an absent name out of what it writes, as code does that knows both."""
+    """Return the behavior of code that removes an absent name from its writes, like code that knows both."""
     found = meaning(changes, vector, code)
     names = {name for each in changes if each.aspect == "names" for name in each.names}
     return found and found._replace(removes=tuple(sorted(names.difference(found.writes))))
 
 
-#: What code may do besides: forward only, since what is written early stays when it is reverted meanwhile.
+#: Optional behavior of code, only forwards, since early values remain after a revert.
 EARLY = ("ADD_VALUE", "ADD_VALUE, computed", "ADD_NUMBER", "ADD_UNIQUE")
 
 ALTERED, RENAMED = (Change(KINDS["ALTER_KEY"]),), (rename(0, 1),)

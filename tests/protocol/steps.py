@@ -11,14 +11,14 @@ from tests.protocol.stored import Data, Violation, carried_out, read
 
 
 class Steps(CommandSteps):
-    """All steps of one scenario. Each is pure: it depends on its arguments only, so that it is computed once."""
+    """All steps of one scenario. Each is pure and computed once: it depends only on its arguments."""
 
     def meaning(self, number: int, revision: int) -> Meaning | None:
-        """Return what the process of this number does under a revision, or ``None`` if it is refused."""
+        """Return the behavior of the process with this number under a revision, or ``None`` if it is blocked."""
         return self.meanings[revision][self.scenario.codes[number]]
 
     def live(self, number: int, process: Process) -> Iterator[int]:
-        """Yield the revisions that a process may read by: a late read of an unfenced one is answered."""
+        """Yield the revisions that a process may read with: a late read of an unfenced one succeeds."""
         if process.fence == "ended":
             return
         always = process.fence != "yes" or not self.rules.fence
@@ -52,7 +52,7 @@ class Steps(CommandSteps):
         scenario, rules = self.scenario, self.rules
         longest = scenario.lease + rules.skew
         if not process.believes and process.hand is None and rules.registers_first:
-            # What happens between the two has no effect: a process without a binding only keeps the command waiting.
+            # Events between the two have no effect: a process without a binding only makes the command wait.
             registered = process._replace(believes=True, item=-1, said=-1, is_clear=False, hand=(revision, longest))
             yield f"registers, and asks: revision {revision}", registered
         if scenario.short and process.hand is None and process.fence == "yes":
@@ -108,7 +108,7 @@ class Steps(CommandSteps):
     # A process and the data.
 
     def with_data(self, number: int, process: Process, data: Data) -> Iterator[tuple[str, Process, Data]]:
-        """Yield the steps of a process that depend on what is stored."""
+        """Yield the steps of a process that depend on stored values."""
         if process.fence == "ended":
             return
         if process.pending is None:
@@ -167,7 +167,7 @@ class Steps(CommandSteps):
             yield f"{what} is done, its response is lost", process._replace(pending=pending._replace(lost=2)), after
 
     def over(self, process: Process) -> Process:
-        """Return a process whose request is over: its item says as soon as possible that nothing older is under way."""
+        """Return a process after its request: its item reports as soon as possible that there are no older ones."""
         is_clear = process.is_clear or process.item not in (None, -1)
         return process._replace(pending=None, is_clear=is_clear)
 
@@ -190,7 +190,7 @@ class Steps(CommandSteps):
         return process
 
     def _refused(self, process: Process, pending: Pending) -> Process:
-        """The first attempt's refusal proves that nothing happened; that of a second one proves nothing."""
+        """The first attempt's error proves that nothing happened; a second one's proves nothing."""
         over = process._replace(pending=None)
         again = over._replace(budget=process.budget + 1)
         if not pending.lost:

@@ -1,6 +1,6 @@
-"""The table's items in the model: what writes and passes do to them, and what every read has to return.
+"""The table's items in the model: the effect of writes and passes, and the required result of reads.
 
-``truth`` is what was acknowledged, as of the moment at which the server carried it out.
+``truth`` contains the acknowledged values as of their execution by the server.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Item(NamedTuple):
 
 
 class Data(NamedTuple):
-    """All that is stored. ``values`` is what was acknowledged of further values. ``shown`` is what the indexes show.
+    """The stored state. ``values`` contains acknowledged further values, and ``shown`` the contents of the indexes.
 
-    ``until`` is in how many ticks an entry of a schedule begins, and ``None`` before it is recorded.
+    ``until`` is the number of ticks before the start of a schedule entry, and ``None`` before it is recorded.
     """
 
     items: tuple[Item | None, ...]
@@ -66,7 +66,7 @@ def read(item: Item, meaning: Meaning) -> int | None:
 
 
 def derived(value: int | None) -> object:
-    """Return the further value that follows from an item's own one."""
+    """Return the further value derived from an item's own value."""
     return ("of", value)
 
 
@@ -83,7 +83,7 @@ def shard(meaning: Meaning, era: object) -> int:
 
 
 def carried_out(data: Data, meaning: Meaning, operation: Operation) -> Data | None:
-    """Return the data after a write that the server accepts, or ``None`` if its condition fails, which is an error."""
+    """Return the data after an accepted write, or ``None`` if its condition fails, which is an error."""
     item = data.items[operation.item]
     if operation.kind != "put" and (item is None) != (operation.kind == "create"):
         return None
@@ -160,7 +160,7 @@ def _item(data: Data, meaning: Meaning, operation: Operation, item: Item | None,
 
 
 def check_reads(data: Data, meaning: Meaning, is_delayed: bool) -> None:
-    """Raise ``Violation`` unless every read of live code returns what was acknowledged, or is an error."""
+    """Raise ``Violation`` unless every read of live code returns the acknowledged values, or is an error."""
     for number, item in enumerate(data.items):
         if item is not None:
             _check_item(data, meaning, number, item)
@@ -210,7 +210,7 @@ def check_claims(data: Data) -> None:
 
 
 def check_end(data: Data, changes: Sequence[Change], vector: Vector) -> None:
-    """Raise ``Violation`` if an item has what is absent now."""
+    """Raise ``Violation`` if an item contains an absent value."""
     for change, phase in together(changes, vector):
         for number, item in enumerate(data.items):
             if item is not None:
@@ -310,7 +310,7 @@ def _raised(by: int) -> Rewrite:
     return raised
 
 
-#: What a pass makes of each item, by what the change is about: a read, and a write if the item is as it was read.
+#: The effect of a pass on each item by the subject of the change: a read, and a write if the item is unchanged.
 REWRITES: dict[tuple[str, str], Rewrite] = {
     ("names", "copy"): _copy(0, 1),
     ("names", "copy back"): _copy(1, 0),
@@ -345,7 +345,7 @@ def pass_of(change: Change, name: str) -> str:
 
 
 def first_data(changes: Sequence[Change], vector: Vector, delayed: bool = False) -> Data:
-    """Return the table before the change: an item 0, no item 1, and what the first phases have."""
+    """Return the table before the change: item 0 without item 1, and the contents of the first phases."""
     names = max((max(each.names) for each in changes if each.aspect == "names"), default=0) + 1
     indexes = max((max(each.indexes) for each in changes if each.aspect == "keys"), default=0) + 1
     item = Item((0,) + (None,) * (names - 1), (None,) * indexes)

@@ -126,7 +126,7 @@ WITHOUT_ITEMS = {"AddModel", "RemoveModel", "RenameModel", "RaiseSchemaVersion",
 
 
 def test_every_operation_is_compared() -> None:
-    """An operation that is added has its models here."""
+    """A new operation needs models here."""
     operations = {
         name
         for name in migrations.__all__
@@ -160,7 +160,7 @@ def form_in(pair: Pair, number: int) -> Any:
 
 
 def binding_in(pair: Pair, number: int, code: int, monkeypatch: pytest.MonkeyPatch) -> ModelBinding | None:
-    """Return the binding of code in a phase, or ``None`` if it is refused."""
+    """Return the binding of code in a phase, or ``None`` if it is blocked."""
     monkeypatch.setattr(following, "_has_migration", lambda name: code == AFTER)
     model = (pair.old, pair.new)[code]
     layout = registry.declared_layout(model)
@@ -177,7 +177,7 @@ CASES = [(name, number) for name, pair in PAIRS.items() for number in range(len(
 @pytest.mark.parametrize("code", CODES)
 @pytest.mark.parametrize(("name", "number"), CASES)
 def test_binding_is_as_the_checker_takes_it(name: str, number: int, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which names it reads and writes, which keys it writes, what no query may use, and whether it is refused."""
+    """This includes the names it reads and writes, its keys, the excluded queries, and whether it is blocked."""
     pair = PAIRS[name]
     change = Change(phases_of(pair))
     wanted = meaning((change,), (number,), CODES[code])
@@ -196,12 +196,12 @@ def values_of(model: Any) -> dict[str, Any]:
 
 
 def check_declared(pair: Pair, binding: ModelBinding, wanted: Meaning) -> None:
-    """A change that no part follows from changes no binding."""
+    """A change without dependent parts does not change a binding."""
     assert binding.rollout is None
 
 
 def check_names(pair: Pair, binding: ModelBinding, wanted: Meaning) -> None:
-    """The name that is read, and those that an item is written with. A conversion under one name has no twins."""
+    """Check the name that is read, and the names that are written. A conversion under one name has no twins."""
     python = "name" if "name" in registry.attributes_of(binding.model) else "title"
     item = attributes_item(binding, values_of(binding.model))
     assert binding.layout.attributes[python].stored == pair.names[wanted.reads[0]]
@@ -209,7 +209,7 @@ def check_names(pair: Pair, binding: ModelBinding, wanted: Meaning) -> None:
 
 
 def check_keys(pair: Pair, binding: ModelBinding, wanted: Meaning) -> None:
-    """The keys that an item is written with, and whether the code may query by its own one."""
+    """Check the written keys, and whether the code may query by its own key."""
     forms = {"old": key_texts(ModelBinding(pair.old, None)), "new": key_texts(ModelBinding(pair.new, None))}
     expected = {name: text for _, form in wanted.keys for name, text in forms[form].items()}
     assert key_texts(binding) == expected
@@ -227,20 +227,20 @@ def key_texts(binding: ModelBinding) -> dict[str, Any]:
 
 
 def check_value(pair: Pair, binding: ModelBinding, wanted: Meaning) -> None:
-    """Whether queries may use the value."""
+    """Check whether queries may use the value."""
     if pair.value in registry.attributes_of(binding.model):
         assert (pair.value in binding.missing.unfilled) != wanted.reads_value
 
 
 def check_rule(pair: Pair, binding: ModelBinding, wanted: Meaning) -> None:
-    """Whether queries may use the rule. Code with a rule takes claims from the first phase on: see ``EARLY``."""
+    """Check whether queries may use the rule. Code with a rule takes claims from the first phase on: see ``EARLY``."""
     rules = {each.fingerprint for each in lookups_of(binding)}
     assert bool(rules and rules <= binding.missing.unclaimed) == bool(rules and not wanted.looks_up)
 
 
 @pytest.mark.parametrize("name", [name for name in PAIRS if name != "UpgradeItems"])
 def test_operation_has_each_pass(name: str) -> None:
-    """Those that its phases name: a pass without tasks would do nothing, unnoticed. Upgraded items stay."""
+    """Its phases name them: a pass without tasks would silently do nothing. Upgraded items stay."""
     step = step_of(PAIRS[name])
     named = {each for phase in step.phases for each in (*phase.passes, *phase.back)}
     assert named - {each for each, tasks in step.tasks.items() if tasks} == set()

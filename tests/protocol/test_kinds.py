@@ -61,13 +61,13 @@ def test_parts_may_be_written_early(name: str) -> None:
 
 
 def test_absent_name_may_be_removed() -> None:
-    """Writers may take the name that is absent out of what they write."""
+    """Writers may remove the absent name from their writes."""
     holds(Scenario("removing", RENAMED, NUMBERS if IS_DEEP else FEW, turns=examples(0, 1), meant=removing))
 
 
 @pytest.mark.parametrize("name", TOGETHER)
 def test_changes_hold_together(name: str) -> None:
-    """Changes of one model move in the same bumps, unless one begins with what the other ends with."""
+    """Changes of one model move in the same bumps, unless one starts with another's result."""
     changes = TOGETHER[name]
     holds(Scenario(name, changes, workload(changes[0], few=True), turns=examples(0, 1)))
 
@@ -83,7 +83,7 @@ def test_processes_in_trouble_hold(scenario: Scenario) -> None:
 @deep
 @pytest.mark.parametrize("name", KINDS_OF_CHANGES)
 def test_each_kind_holds_for_processes_in_trouble(name: str) -> None:
-    """The same for every kind."""
+    """The test is the same for every kind."""
     change = KINDS_OF_CHANGES[name]
     for scenario in processes(name, (change,), workload(change, few=True)):
         holds(scenario)

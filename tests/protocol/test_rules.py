@@ -12,7 +12,7 @@ from tests.protocol.meaning import Change
 from tests.protocol.scenarios import ALL, CLAIMED, FEW, NUMBERS, without_rules
 from tests.protocol.stored import Operation
 
-#: What the checker says of each change as it was: the holes, by what is assumed.
+#: The checker's findings for each former change: the holes, by assumption.
 HOLES = {
     "AddKey": ("lists", "", ""),
     "AlterKey": ("lists {} without an error", "ended, and item 0 has the entry ('old'", ""),
@@ -25,7 +25,7 @@ WORK: dict[str, tuple[Operation, ...]] = {"RenameAttribute": NUMBERS, "AddUnique
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_holes_of_before_are_found(name: str, case: Case) -> None:
-    """And where there was none, none is."""
+    """Changes without a hole have no finding."""
     steps = steps_of(name, case, WORK.get(name, FEW))
     found = Explorer(steps.scenario, steps).explore()
     wanted = HOLES[name][CASES.index(case)]
@@ -40,7 +40,7 @@ def test_each_rule_is_needed(scenario: Scenario) -> None:
 
 
 def test_every_rule_is_left_out() -> None:
-    """A rule that is added has its scenario."""
+    """A new rule needs a scenario."""
     names = {scenario.name.removeprefix("without ") for scenario in without_rules()}
     assert {*Rules._fields} - names == {"skew", "forgets_silent"}
 
@@ -57,7 +57,7 @@ def _without(kind: str, number: int) -> Phases:
     return KINDS[kind][:number] + KINDS[kind][number + 1 :]
 
 
-#: Tables with one step less, or without a pass or a refusal, and the writes that show what is wrong.
+#: Tables without a step, a pass or a block, and the writes that show the fault.
 WRONG: dict[str, tuple[Change, tuple[Operation, ...]]] = {
     "a rename without the phase that writes both names and reads the old one": (Change(_without("RENAME", 1)), FEW),
     "a rename without the phase that writes both names and reads the new one": (Change(_without("RENAME", 2)), FEW),
@@ -82,6 +82,6 @@ WRONG: dict[str, tuple[Change, tuple[Operation, ...]]] = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_table_is_found(name: str) -> None:
-    """The tables themselves are what is checked."""
+    """The tables themselves are checked."""
     change, operations = WRONG[name]
     assert Explorer(Scenario(name, (change,), operations)).explore().violation

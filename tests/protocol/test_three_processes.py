@@ -19,7 +19,7 @@ RANDOM = {
     **{name: (change,) for name, change in KINDS_OF_CHANGES.items() if name not in {"ADD_KEY", "ADD_UNIQUE"}},
     **TOGETHER,
 }
-#: Of each, so that there are a million.
+#: The number per process, for a total of a million.
 HISTORIES = examples(20, 50_000)
 
 
@@ -28,14 +28,14 @@ HISTORIES = examples(20, 50_000)
 @pytest.mark.parametrize("few", [False, True], ids=["all writes", "reverted"])
 @pytest.mark.parametrize("name", ["ADD_KEY", "ADD_UNIQUE"])
 def test_new_key_and_rule_hold(name: str, few: bool, codes: tuple[int, ...]) -> None:
-    """With all kinds of writes, and with two kinds when it is reverted."""
+    """This includes all kinds of writes, and two kinds in a revert."""
     change = KINDS_OF_CHANGES[name]
     holds(Scenario(name, (change,), workload(change, few=few), codes=codes, turns=int(few)))
 
 
 @pytest.mark.parametrize("name", RANDOM)
 def test_random_histories_hold(name: str) -> None:
-    """Two writes of each process, lost responses, and commands that are stopped, replaced, reverted and resumed."""
+    """Each process writes twice, responses are lost, and commands are stopped, replaced, reverted and resumed."""
     changes = RANDOM[name]
     choose = random.Random(name)
     scenario = Scenario(name, changes, workload(changes[0], few=False), budget=2, unanswered=True, commands=True)
@@ -76,6 +76,6 @@ RARE = {"without waits_for_unanswered", "without waits_for_commands"}
     "scenario", [each for each in without_rules() if each.name not in RARE], ids=lambda scenario: scenario.name
 )
 def test_random_histories_find_what_is_wrong(scenario: Scenario) -> None:
-    """As many as there are of each kind find each rule that is left out, except the ``RARE`` ones."""
+    """The histories of each kind detect each missing rule, except the ``RARE`` ones."""
     explorer, choose = Explorer(scenario._replace(codes=CODES[0])), random.Random(scenario.name)
     assert any(explorer.walk(choose).violation for _ in range(HISTORIES))

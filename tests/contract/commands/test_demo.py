@@ -37,7 +37,7 @@ def environment(dynamo_port: int | str) -> dict[str, str]:
 
 
 class Demo:
-    """A running demo and what it printed.
+    """A running demo and its output.
 
     ``forked`` spares it an interpreter of its own, and its web server the process that would start it again.
     """
@@ -64,11 +64,11 @@ class Demo:
                 )
 
     def printed(self) -> str:
-        """Everything that was printed so far."""
+        """Return the output so far."""
         return self.output.read_text()
 
     def wait_until_ready(self) -> None:
-        """Return when the addresses were printed."""
+        """Return when the URLs are printed."""
         deadline = time.monotonic() + SECONDS
         while "The demo is at" not in self.printed():
             assert self.process.poll() is None, self.printed()
@@ -95,7 +95,7 @@ class Demo:
 
 @contextmanager
 def demo(data: Path, web_port: int, dynamo_port: int, *, forked: bool = False) -> Iterator[Demo]:
-    """A demo that is ended whatever happens."""
+    """Run a demo, and stop it after the test."""
     running = Demo(data, web_port, dynamo_port, forked=forked)
     try:
         yield running
@@ -106,7 +106,7 @@ def demo(data: Path, web_port: int, dynamo_port: int, *, forked: bool = False) -
 
 
 def refused(data: Path, web_port: int | str, dynamo_port: int | str) -> str:
-    """What a demo says that does not start; it has no interpreter of its own, since it ends before anything runs."""
+    """Return the output of a demo that does not start; it runs in this interpreter, since it ends early."""
     command = ["manage.py", "demo", "--port", str(web_port), "--db-path", str(data)]
     child = children.run(command, env=environment(dynamo_port), together=True)
     assert child.returncode == 1, child.stdout
@@ -137,7 +137,7 @@ def test_the_demo_runs_and_keeps_its_data(tmp_path: Path, ports: tuple[int, int]
 
 
 def test_the_demo_makes_no_superuser_beside_another(tmp_path: Path, ports: tuple[int, int]) -> None:
-    """Where a superuser is, the demo adds none with a password that everybody knows, and says so."""
+    """If a superuser exists, the demo does not add one with a public password, and says so."""
     data = tmp_path / "demo.sqlite"
     with LocalEngine(find_engine(ROOT), port=ports[1], db_path=data):
         for arguments in (
@@ -164,7 +164,7 @@ def test_the_demo_makes_no_superuser_beside_another(tmp_path: Path, ports: tuple
     ],
 )
 def test_a_wrong_port_is_one_line(tmp_path: Path, web_port: str, dynamo_port: str, message: str) -> None:
-    """A port that cannot be is reported by the name of the variable, without a traceback, and nothing is started."""
+    """The error names the variable, without a traceback, and nothing is started."""
     printed = refused(tmp_path / "demo.sqlite", web_port, dynamo_port)
     assert printed.startswith(message)
     assert printed.count("\n") == 1
@@ -173,7 +173,7 @@ def test_a_wrong_port_is_one_line(tmp_path: Path, web_port: str, dynamo_port: st
 
 @pytest.mark.parametrize(("busy", "message"), [(0, "the web server cannot start"), (1, "engine cannot start")])
 def test_a_busy_port_is_a_clear_message(tmp_path: Path, ports: tuple[int, int], busy: int, message: str) -> None:
-    """Whichever port is taken, the demo names it, says how to choose another, and leaves nothing running."""
+    """The demo names the taken port and the alternative, and no process remains."""
     import socket
 
     with socket.socket() as listener:

@@ -45,7 +45,7 @@ def empty(table: Table) -> None:
 
 
 def dump(path: Path, *labels: str, **options: Any) -> str:
-    """Write a fixture; what the command says besides."""
+    """Write a fixture; return the command's other output."""
     said = io.StringIO()
     call_command("dumpdata", *labels, output=str(path), stderr=said, exclude=ELSEWHERE, **options)
     return said.getvalue()
@@ -111,7 +111,7 @@ def library() -> None:
 
 
 def clubs() -> None:
-    """Children of children in the trash, and what a purge is planned for."""
+    """Create children of children in the trash, and scheduled purges."""
     for name in ("one", "two"):
         club = Club.objects.create(name=name)
         team = Team.objects.create(club=club, team_id="t")
@@ -152,7 +152,7 @@ def test_a_loaded_dump_is_the_same_table(
 
 
 def test_models_that_no_key_lists_are_read_by_one_scan(table: Table, tmp_path: Path) -> None:
-    """It is announced, with the models and the table; a model that a key lists is read by that."""
+    """The scan is announced with its models and table; a listed model is read with its key."""
     boards()
     with assert_requests(["Query", "Scan"]):
         said = dump(tmp_path / "dump.json", "catalog.Board", "catalog.Task", "catalog.Pin", "catalog.Product")
@@ -179,7 +179,7 @@ def test_the_scan_goes_on_page_by_page(table: Table, tmp_path: Path) -> None:
 
 
 def test_the_scan_gives_what_the_default_manager_gives(table: Table, tmp_path: Path) -> None:
-    """Its conditions hold for the items of a Scan too, unless ``--all`` asks for everything."""
+    """Its conditions also apply to the items of a Scan, unless ``--all`` is set."""
     board = Board.objects.create(board_id="b", name="B")
     for status in ("open", "done"):
         Card.objects.create(board=board, card_id=status, status=status)
@@ -199,7 +199,7 @@ def test_named_objects_are_read_by_their_keys(table: Table, tmp_path: Path) -> N
 
 
 def test_a_copy_may_come_before_its_source(table: Table, tmp_path: Path) -> None:
-    """Objects whose keys need a copy wait until the fixtures are loaded."""
+    """Objects whose keys contain a copy wait until all fixtures are loaded."""
     user, server = ChatUser.objects.create(username="Ann"), ChatServer.objects.create(name="one")
     ChatMembership.objects.create(server=server, user=user)
     before = everything(table)
@@ -211,7 +211,7 @@ def test_a_copy_may_come_before_its_source(table: Table, tmp_path: Path) -> None
 
 
 def test_a_copy_without_its_source_is_an_error(table: Table, tmp_path: Path) -> None:
-    """What the fixtures do not bring, and the table does not have, is named."""
+    """The error names sources that neither the fixtures nor the table contain."""
     user, server = ChatUser.objects.create(username="Ann"), ChatServer.objects.create(name="one")
     ChatMembership.objects.create(server=server, user=user)
     dump(tmp_path / "1.json", "catalog.ChatMembership")

@@ -1,4 +1,4 @@
-"""The secrets of a fixture: ``dumpdata`` is complete and names them, and leaves them out if it is told to."""
+"""Secrets in a fixture: ``dumpdata`` writes and reports them, and omits them on request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def dumped(*labels: str, **options: Any) -> tuple[str, str]:
 
 @pytest.fixture
 def safe(table: Table) -> Safe:
-    """A safe with every secret but those that no fixture has, and a lock."""
+    """Create a safe with every secret that a fixture can contain, and a lock."""
     values = {name: value for name, value in VALUES.items() if name != "blobs"}
     found: Safe = Safe.objects.create(safe_id="s1", name="Front", **values, **INSIDE)
     Lock.objects.create(safe=found, lock_id="l1", brand="Best", code="swordfish-code")

@@ -1,4 +1,4 @@
-"""Fixtures: what is written is what is loaded, for every type, and ``dumpdata`` for models without SQL."""
+"""Fixtures: every type is loaded as written, and ``dumpdata`` supports models without SQL."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_what_json_can_hold_is_written_plainly() -> None:
 
 
 def test_what_json_cannot_hold_is_written_as_dynamodb_does() -> None:
-    """A value that JSON would change is marked, and has DynamoDB's own JSON."""
+    """A value that JSON would change is marked, and written in DynamoDB's JSON."""
     sample = Sample(sample_id="s", data={"b": b"\x00"}, numbers={LONG})
     (written,) = json.loads(serializers.serialize("json", [sample]))
     assert written["fields"]["data"] == {"$dynamodb": {"M": {"b": {"B": "AA=="}}}}
@@ -91,7 +91,7 @@ def test_what_json_cannot_hold_is_written_as_dynamodb_does() -> None:
 
 @pytest.mark.parametrize("value", [5, {}, {"M": 5}, {"B": "AA=="}, {"M": {}, "S": ""}])
 def test_a_marked_value_that_is_none_is_refused(value: Any) -> None:
-    """What stands under the mark is a value of the attribute's type."""
+    """The marked value must have the attribute's type."""
     with pytest.raises(ValidationError, match="DynamoDB"):
         Sample(data={"$dynamodb": value}).full_clean()
 
@@ -115,7 +115,7 @@ def test_a_fixture_without_pk_makes_a_new_object(label: str, fields: dict[str, A
 
 
 def test_an_object_is_copied_by_forgetting_its_pk() -> None:
-    """Django's way to copy an object: the identifier is made again, and everything else is kept."""
+    """As in Django, resetting the identifier copies an object: a new one is generated, and other values are kept."""
     person = Person.objects.create(company_id="c1", name="Mike")
     first = person.pk
     person.pk = None
@@ -126,7 +126,7 @@ def test_an_object_is_copied_by_forgetting_its_pk() -> None:
 
 
 def dumped(*labels: str) -> list[Any]:
-    """What ``dumpdata`` writes."""
+    """Return the output of ``dumpdata``."""
     out = io.StringIO()
     call_command("dumpdata", *labels, stdout=out)
     found: list[Any] = json.loads(out.getvalue())
@@ -134,7 +134,7 @@ def dumped(*labels: str) -> list[Any]:
 
 
 def test_an_object_of_a_fixture_sends_the_signals_of_saving() -> None:
-    """Each receiver is called once, and told that the values are raw."""
+    """Each receiver is called once with ``raw=True``."""
     heard = []
 
     def hear(signal: Any, sender: Any, instance: Any, raw: bool, **kwargs: Any) -> None:
@@ -202,7 +202,7 @@ def test_rows_of_sql_models_are_refused_where_there_is_no_sql(tmp_path: Path, ro
     """Django's own command loads none of them and succeeds; ``--exclude`` leaves them out."""
     fixture = tmp_path / "old.json"
     fixture.write_text(json.dumps([{"model": "catalog.board", "pk": "b", "fields": {"name": "Acme"}}, row]))
-    # The row before it is stored, and both say so: loaddata is one transaction of Django's.
+    # The row before it is stored, and both errors say so: loaddata is one of Django's transactions.
     refused = pytest.raises(CommandError, match=rf"{row['model']} is a model of SQL.*Users are accounts.User here")
     with pytest.warns(NotRolledBackWarning, match="after 1 writes to DynamoDB"), refused:
         call_command("loaddata", str(fixture), verbosity=0)

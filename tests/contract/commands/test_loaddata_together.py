@@ -1,4 +1,4 @@
-"""``loaddata`` writes objects 25 in a request, and what is stored is as if each had been written by itself."""
+"""``loaddata`` writes 25 objects per request, with the same result as separate writes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def numbers() -> list[int]:
 
 
 def test_objects_are_loaded_by_25(load: Any) -> None:
-    """Of several models of one table too; the times are as the fixture has them."""
+    """This includes several models of one table; times are those of the fixture."""
     given = [each for pair in zip(orders(30), companies(30), strict=True) for each in pair]
     with assert_requests([INSERTS] * 3):
         load(*given)
@@ -85,14 +85,14 @@ def test_loaded_items_equal_saved_items(load: Any, table: Table) -> None:
 
 
 def test_same_fixture_again_writes_nothing(load: Any) -> None:
-    """What exists is read 25 at a time, and compared."""
+    """Existing objects are read 25 at a time and compared."""
     load(*companies(30))
     with assert_requests([INSERTS, READ] * 2):
         load(*companies(30))
 
 
 def test_changed_fixture_updates_what_differs(load: Any) -> None:
-    """Each by one conditional request; an object in the trash is live as the fixture says."""
+    """Each takes one conditional request; an object in the trash becomes live as in the fixture."""
     load(*companies(5))
     Company.objects.get(pk="c002").delete()
     changed = companies(5)
@@ -103,7 +103,7 @@ def test_changed_fixture_updates_what_differs(load: Any) -> None:
 
 
 def test_later_row_replaces_earlier_row_of_same_object(load: Any) -> None:
-    """As if each had been written by itself."""
+    """The result is the same as for separate writes."""
     load(*companies(3), *companies(1, name="Later"))
     assert {company.pk: company.name for company in Company.objects.all()} == {
         "c000": "Later",
@@ -113,7 +113,7 @@ def test_later_row_replaces_earlier_row_of_same_object(load: Any) -> None:
 
 
 def test_rows_before_mistake_are_stored(load: Any) -> None:
-    """The mistake of a value, of a row that cannot be read, and of an object that cannot be written."""
+    """This includes invalid values, unreadable rows, and objects that cannot be written."""
     unreadable = {"model": "directory.company", "pk": "c9", "fields": {"name": "N", "created_at": "never"}}
     with pytest.warns(NotRolledBackWarning), pytest.raises(Exception, match="Problem installing fixture"):
         load(*orders(3), unreadable)
@@ -128,7 +128,7 @@ def test_rows_before_mistake_are_stored(load: Any) -> None:
 
 
 def test_receivers_of_signals_see_what_was_written_before(load: Any) -> None:
-    """Each object is written by itself then, and announced after it."""
+    """Objects are then written and announced separately."""
     seen: list[tuple[int, list[int]]] = []
 
     def note(instance: Any, raw: bool, **arguments: Any) -> None:
@@ -144,7 +144,7 @@ def test_receivers_of_signals_see_what_was_written_before(load: Any) -> None:
 
 
 def test_dependent_objects_find_those_before_them(load: Any) -> None:
-    """Copies, counters and unique values, between objects that are loaded together."""
+    """This includes copies, counters and unique values between objects of one load."""
     server, user = ChatServer(server_id="s", name="S"), ChatUser(user_id="u", username="U")
     rows = [*orders(2), user, server, *orders(4)[2:], ChatMembership(server=server, user=user)]
     load(*rows, Member(member_id="m", email="m@example.org"))
@@ -155,7 +155,7 @@ def test_dependent_objects_find_those_before_them(load: Any) -> None:
 
 
 def test_block_is_not_left(tmp_path: Path) -> None:
-    """In ``atomic()`` objects are sent with the block."""
+    """In ``atomic()``, the block sends the objects."""
     path = tmp_path / "fixture.json"
     path.write_text(serializers.serialize("json", orders(3)))
     with capture_requests() as sent, transactions.atomic():
@@ -165,7 +165,7 @@ def test_block_is_not_left(tmp_path: Path) -> None:
 
 
 def test_missing_right_loads_one_by_one(load: Any) -> None:
-    """As ``bulk_create()`` does."""
+    """``bulk_create()`` does the same."""
     with refuse("AccessDeniedException", operation=INSERTS), assert_requests([INSERTS] + [PUT] * 30):
         load(*orders(30))
 
@@ -181,7 +181,7 @@ def test_throttled_statement_is_sent_again(load: Any) -> None:
 
 
 def test_lost_answer_leaves_no_difference(load: Any, table: Table) -> None:
-    """Whether the request is sent again, or not."""
+    """This applies whether or not the request is retried."""
     with in_front_of(table) as server:
         lose_next(server)
         load(*orders(3))
@@ -191,7 +191,7 @@ def test_lost_answer_leaves_no_difference(load: Any, table: Table) -> None:
 
 
 def test_other_process_deletes_what_was_read(load: Any) -> None:
-    """The object is then created again."""
+    """The object is created again."""
     load(*companies(2))
     moved = timedelta(days=1)
     changed = companies(2, updated_at=datetime(2026, 1, 1, tzinfo=UTC) + moved)

@@ -1,4 +1,4 @@
-"""What is open in a table is reported by ``check --database`` and by ``dynamo_status``."""
+"""``check --database`` and ``dynamo_status`` report open changes of a table."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def opened(table: Table) -> Iterator[Table]:
 
 
 def status() -> str:
-    """What ``dynamo_status`` prints."""
+    """Return the output of ``dynamo_status``."""
     out = io.StringIO()
     call_command("dynamo_status", stdout=out)
     return out.getvalue()
@@ -52,7 +52,7 @@ def test_the_status_names_what_is_open(opened: Table) -> None:
 
 
 def test_the_status_says_nothing_where_nothing_is_open(table: Table) -> None:
-    """Nor of an owner that there is not."""
+    """This includes a missing owner."""
     assert "Open change" not in status()
     assert "Owner" not in status()
 
@@ -67,7 +67,7 @@ def test_the_check_of_databases_names_what_is_open(opened: Table) -> None:
 
 @pytest.fixture
 def unapplied(tmp_path: Path, table: Table) -> Iterator[History]:
-    """An app whose second migration is not applied."""
+    """Return an app with an unapplied second migration."""
     with history(tmp_path) as app:
         app.model()
         app.make()
@@ -123,7 +123,7 @@ def test_an_app_without_migrations_is_told_before_it_is_deployed() -> None:
 
 
 def test_a_command_that_knows_nothing_of_these_models_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its app stands before this one: it would write SQL models, or could not finish."""
+    """Its app comes before this one: it would write SQL models, or could not finish."""
     assert migrations.check_commands() == []
     before = {"makemigrations": "django.core", "migrate": "django.core"}
     monkeypatch.setattr(migrations, "get_commands", lambda: before)
@@ -139,7 +139,7 @@ def _url(table: Table) -> str:
 
 
 def test_the_development_server_says_what_is_open(opened: Table, tmp_path: Path) -> None:
-    """As it names migrations that are not applied; it asks no check of databases."""
+    """It also reports unapplied migrations, and does not run checks of databases."""
     url = str(opened.settings.endpoint_url).replace("http://", "dynamodb://")
     environment = {
         **os.environ,

@@ -22,7 +22,7 @@ DESCRIBED = ["DescribeTable", "DescribeTimeToLive"]
 
 
 def run(*arguments: str) -> str:
-    """What a command prints."""
+    """Return the output of a command."""
     out = io.StringIO()
     call_command(*arguments, stdout=out, stderr=out)
     return out.getvalue()
@@ -50,7 +50,7 @@ def test_another_projects_commands_are_refused(table: Table, command: tuple[str,
 
 
 def test_the_same_projects_commands_go_on(table: Table) -> None:
-    """Setting up again writes nothing, and neither the mark nor the presence item is a finding of the checker."""
+    """Another setup writes nothing, and the checker accepts the mark and the presence item."""
     with project(table, "shop"):
         run("dynamo_setup")
         with assert_requests([*DESCRIBED, "GetItem", *DESCRIBED * 2]):
@@ -59,7 +59,7 @@ def test_the_same_projects_commands_go_on(table: Table) -> None:
 
 
 def test_a_project_that_is_asked_about_migrations_is_refused_at_its_first_query(table: Table) -> None:
-    """The mark is in the item that is read anyway."""
+    """The item that the query reads anyway contains the mark."""
     with project(table, "shop"):
         run("dynamo_setup")
     migrations = override_settings(MIGRATION_MODULES={"catalog": "tests.backend_project.shop.migrations"})
@@ -69,7 +69,7 @@ def test_a_project_that_is_asked_about_migrations_is_refused_at_its_first_query(
 
 
 def test_a_project_without_migrations_is_refused_at_its_first_query(table: Table) -> None:
-    """It reads the item to know of shards."""
+    """The query reads the item because of shards."""
     with project(table, "shop"):
         run("dynamo_setup")
     with project(table, "blog"), assert_requests(["UpdateItem", "GetItem", "UpdateItem"]), pytest.raises(ForeignTable):
@@ -81,7 +81,7 @@ def test_a_project_without_migrations_is_refused_at_its_first_query(table: Table
 def test_a_project_that_was_refused_goes_on_once_the_mark_is_gone(
     migrations: str | None, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It asks the table again before it refuses another time."""
+    """The process reads the table again before the next error."""
     with project(table, "shop"):
         run("dynamo_setup")
     with project(table, "blog"), override_settings(MIGRATION_MODULES={"catalog": migrations}):
@@ -97,7 +97,7 @@ def test_a_project_that_was_refused_goes_on_once_the_mark_is_gone(
 
 
 def test_without_a_name_nothing_is_marked(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Packages that half of all projects have tell nothing."""
+    """Common package names do not identify a project."""
     monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "config.settings")
     with project(table):
         assert table_settings().owner == ""
@@ -106,5 +106,5 @@ def test_without_a_name_nothing_is_marked(table: Table, monkeypatch: pytest.Monk
 
 
 def test_a_project_is_called_as_the_package_of_its_settings(table: Table) -> None:
-    """So that it need not say anything."""
+    """The project does not have to set anything."""
     assert table_settings().owner == "tests"

@@ -1,4 +1,4 @@
-"""What the checker finds of copies and counters, and ``dynamo_rebuild`` writes again."""
+"""Copies and counters that the checker finds and ``dynamo_rebuild`` repairs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def rebuild(*models: str) -> str:
 
 
 def item(table: Table, partition: str, sort: str) -> dict[str, Any]:
-    """One stored item."""
+    """Return one stored item."""
     answer = table.send(Request("GetItem", {"Key": {"pk": {"S": partition}, "sk": {"S": sort}}}))
     found: dict[str, Any] = answer["Item"]
     return found
@@ -67,7 +67,7 @@ def test_a_healthy_table_has_no_findings(john: ChatUser) -> None:
 
 
 def test_a_stale_copy_is_found_and_written_with_its_keys(john: ChatUser, table: Table) -> None:
-    """The source tells what is right; the repair holds while it does."""
+    """The source determines the right value, and the repair is conditional on it."""
     change(table, "USER#1", "#METADATA#CHAT", "SET username = :name", name={"S": "Jack"})
     found = {finding.key: finding for finding in verify()}
     assert set(found) == {("SERVER#s", "USER#1"), ("PROFILES#1", "k")}
@@ -90,7 +90,7 @@ def test_a_missing_copy_is_filled(john: ChatUser, table: Table) -> None:
 
 
 def test_a_copy_whose_source_is_gone_is_nobodys_mistake(john: ChatUser) -> None:
-    """References are not checked in DynamoDB, so the last name is what there is."""
+    """References are not checked in DynamoDB, so the last name stays."""
     john.delete()
     assert list(verify()) == []
 
@@ -109,7 +109,7 @@ def test_a_wrong_counter_is_counted_anew(number: str, john: ChatUser, table: Tab
 
 
 def test_a_counter_that_changed_since_is_counted_with_that(john: ChatUser, table: Table) -> None:
-    """What was counted for the finding is not written."""
+    """The count of the finding is not written."""
     change(table, "SERVER#s", "#METADATA", "SET channelCount = :number", number={"N": "7"})
     (finding,) = verify()
     ChatChannel.objects.create(server_id="s", channel_id="d")
@@ -121,7 +121,7 @@ def test_a_counter_that_changed_since_is_counted_with_that(john: ChatUser, table
 class Visitor:
     """A channel that comes before each Query and goes after it, as often as there are ``visits``.
 
-    So its server has the same number whenever that is read, and a Query sees one more.
+    Its server therefore shows the same number at each read, and a Query finds one more.
     """
 
     def __init__(self, visits: int) -> None:
@@ -138,7 +138,7 @@ class Visitor:
 
 
 def test_a_counter_that_only_seemed_wrong_is_said_to_be_right(john: ChatUser) -> None:
-    """One channel came and went between the requests of the check: what it looks at was the same each time."""
+    """One channel came and went during the check, whose other reads were the same."""
     with intercept(Visitor(3)):
         said = rebuild()
     assert (
@@ -160,7 +160,7 @@ def test_what_only_seemed_wrong_is_no_finding_of_a_repair(john: ChatUser) -> Non
 
 
 def test_a_repaired_counter_is_not_that_of_who_came_and_went(john: ChatUser, table: Table) -> None:
-    """Others take the mark away while it is counted, and it is counted again."""
+    """Other processes remove the marker during the count, so it is repeated."""
     change(table, "SERVER#s", "#METADATA", "SET channelCount = :number", number={"N": "7"})
     (finding,) = verify()
     visitor = Visitor(2)
@@ -172,7 +172,7 @@ def test_a_repaired_counter_is_not_that_of_who_came_and_went(john: ChatUser, tab
 
 
 def test_a_counter_that_never_stands_still_is_left(john: ChatUser, table: Table) -> None:
-    """The command says so and ends with an error; it is repaired at a quieter time."""
+    """The command reports it and exits with an error; it is repaired at a quieter time."""
     change(table, "SERVER#s", "#METADATA", "SET channelCount = :number", number={"N": "7"})
     (finding,) = verify()
     visitor = Visitor(100)
@@ -185,7 +185,7 @@ def test_a_counter_that_never_stands_still_is_left(john: ChatUser, table: Table)
 
 @pytest.mark.parametrize("command", [("dynamo_rebuild",), ("dynamo_verify", "--repair")])
 def test_an_item_that_takes_no_mark_does_not_end_it(command: Any, john: ChatUser, table: Table) -> None:
-    """It is as large as an item can be: it is left, with the reason, and the others are repaired."""
+    """Its size is at the maximum: it is skipped with the reason, and the others are repaired."""
     ChatServer.objects.create(server_id="z", name="Other")
     for server in "sz":
         change(table, f"SERVER#{server}", "#METADATA", "SET channelCount = :number", number={"N": "7"})
@@ -210,7 +210,7 @@ def test_the_counter_of_something_gone_is_no_more_counted(john: ChatUser, table:
 
 
 def test_an_interrupted_rename_is_completed(john: ChatUser, table: Table) -> None:
-    """The mark is found; the copies follow, and it is taken away."""
+    """The marker is found, the copies are updated, and the marker is removed."""
     for number in range(120):
         ChatProfile.objects.create(user=john, kind=f"{number:03d}")
     john.username = "Jack"
@@ -250,7 +250,7 @@ def test_what_cannot_be_rebuilt_is_told(table: Table) -> None:
 
 
 def test_an_unreadable_item_does_not_end_it(john: ChatUser, table: Table) -> None:
-    """One with a counter is reported once, passed over, and the rest is rebuilt."""
+    """An unreadable item with a counter is reported once and skipped, and the rest is rebuilt."""
     ChatServer.objects.create(server_id="z", name="Other")
     for server in "sz":
         change(table, f"SERVER#{server}", "#METADATA", "SET channelCount = :number", number={"N": "7"})
@@ -263,7 +263,7 @@ def test_an_unreadable_item_does_not_end_it(john: ChatUser, table: Table) -> Non
 
 
 def test_an_unreadable_holder_of_copies_does_not_end_it(john: ChatUser, table: Table) -> None:
-    """The mark stays, and both are reported."""
+    """The marker stays, and both are reported."""
     change(table, "USER#1", "#METADATA#CHAT", "SET copiesDue = :due", due={"SS": ["ChatProfile.username"]})
     (key,) = [each for each, held in everything(table).items() if held["itemType"]["S"] == "ChatProfile"]
     change(table, *key, "SET kind = :number", number={"N": "7"})
@@ -275,7 +275,7 @@ def test_an_unreadable_holder_of_copies_does_not_end_it(john: ChatUser, table: T
 
 
 def test_an_item_that_is_deleted_while_it_is_looked_at_is_no_finding(john: ChatUser, table: Table) -> None:
-    """Its counter is counted, and it is gone when it is read again."""
+    """Its counter is counted, and the item is missing at the second read."""
     change(table, "SERVER#s", "#METADATA", "SET channelCount = :number", number={"N": "7"})
     removed = []
 
@@ -295,7 +295,7 @@ def test_an_item_that_is_deleted_while_it_is_looked_at_is_no_finding(john: ChatU
 
 
 def load(visitor: Visitor) -> None:
-    """A channel and then its server, as fixtures are loaded, while a visitor comes and goes."""
+    """Load a channel and then its server, like fixtures, while a visitor comes and goes."""
     fixture = [
         {"model": "catalog.chatchannel", "pk": "c", "fields": {"server": "s"}},
         {"model": "catalog.chatserver", "pk": "s", "fields": {"name": "Gaming"}},
@@ -307,7 +307,7 @@ def load(visitor: Visitor) -> None:
 
 
 def test_a_parent_that_is_loaded_after_its_children_counts_who_stays(table: Table) -> None:
-    """One channel comes and goes while they are counted, so that the number is as it was made."""
+    """One channel comes and goes during the count, and the number is right."""
     visitor = Visitor(2)
     load(visitor)
     assert visitor.channel is None
@@ -316,7 +316,7 @@ def test_a_parent_that_is_loaded_after_its_children_counts_who_stays(table: Tabl
 
 
 def test_a_parent_that_is_loaded_while_its_children_never_stand_still_is_an_error(table: Table) -> None:
-    """It is stored, and a rebuild counts it."""
+    """The parent is stored, and a rebuild counts its children."""
     with pytest.raises(StaleObject, match=r"pk 's' is stored, but channelCount is not counted yet.*dynamo_rebuild"):
         load(Visitor(100))
     rebuild()

@@ -1,4 +1,4 @@
-"""``manage.py dynamo_shards``: what is recorded of shards, and what may be recorded."""
+"""``manage.py dynamo_shards``: recorded and allowed numbers of shards."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def clock(table: Table) -> Iterator[Any]:
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: Any, **options: Any) -> str:
-    """What the command prints."""
+    """Return the output of the command."""
     call_command("dynamo_shards", *arguments, **options)
     return capsys.readouterr().out.strip()
 
 
 def test_nothing_recorded_is_said(clock: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of each sharded model of the table; one GetItem each."""
+    """Each sharded model of the table takes one GetItem."""
     with assert_requests(["GetItem"] * 5):
         said_of_each = said(capsys).splitlines()
     models = ("service.User", "service.Email", "catalog.Visit", "catalog.Mailbox", "catalog.Alias")
@@ -45,7 +45,7 @@ def test_nothing_recorded_is_said(clock: Any, capsys: pytest.CaptureFixture[str]
 
 
 def test_the_first_number_counts_at_once(clock: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where no item is, and the table is this project's; the same again changes nothing."""
+    """The table belongs to this project and has no items; a repetition changes nothing."""
     with assert_requests(["GetItem", "Query", "GetItem", "PutItem"]):
         assert said(capsys, "catalog.Visit", 8, first=True) == "catalog.Visit: 8 shards."
     with assert_requests(["GetItem", "Query", "GetItem"]):
@@ -54,14 +54,14 @@ def test_the_first_number_counts_at_once(clock: Any, capsys: pytest.CaptureFixtu
 
 
 def test_the_first_number_is_refused_where_items_are(clock: Any) -> None:
-    """They would not be found any more."""
+    """Queries would not find them any more."""
     Visit.objects.create(visit_id="a", at=NOON)
     with pytest.raises(CommandError, match=r"holds items of catalog\.Visit"):
         call_command("dynamo_shards", "catalog.Visit", 8, first=True)
 
 
 def test_the_first_number_is_refused_where_another_is_recorded(clock: Any) -> None:
-    """An item may have been written by it, and deleted."""
+    """An item may have been written with it, and deleted."""
     call_command("dynamo_shards", "catalog.Visit", 4, first=True)
     with pytest.raises(CommandError, match=r"already records shards for .*: 4 shards"):
         call_command("dynamo_shards", "catalog.Visit", 8, first=True)
@@ -75,7 +75,7 @@ def test_the_number_changes_as_early_as_every_process_knows(clock: Any, capsys: 
 
 
 def test_the_number_changes_at_a_given_time(clock: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """After all that is recorded already."""
+    """The time follows all recorded entries."""
     said(capsys, "catalog.Visit", 8, since="2026-02-01T00:00Z")
     assert said(capsys, "catalog.Visit", 16, since="2026-03-01T01:00+01:00") == (
         "catalog.Visit: 1 shard, 8 shards from 2026-02-01T00:00:00Z on, 16 shards from 2026-03-01T00:00:00Z on."
@@ -99,7 +99,7 @@ def test_the_number_changes_at_a_given_time(clock: Any, capsys: pytest.CaptureFi
     ],
 )
 def test_what_cannot_be_is_one_line(clock: Any, arguments: Any, options: Any, message: str) -> None:
-    """And nothing is written."""
+    """Nothing is written."""
     call_command("dynamo_shards", "catalog.Visit", 4, since="2026-03-01T00:00Z")
     before = knowledge.schedule(LAYOUT)
     with pytest.raises(CommandError, match=message):
@@ -110,7 +110,7 @@ def test_what_cannot_be_is_one_line(clock: Any, arguments: Any, options: Any, me
 def test_two_who_record_at_once_are_both_recorded_or_refused(
     clock: Any, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each writes what it has read, under a condition."""
+    """Each one writes its read state with a condition."""
     original, raced = knowledge._stored_state, []
 
     async def slow(table: Table) -> Any:
@@ -140,7 +140,7 @@ def test_a_table_that_others_change_all_the_time_is_an_error(clock: Any, monkeyp
 
 
 def test_the_status_of_the_table_says_it_too(clock: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """A line for each model of which something is recorded."""
+    """Each model with a recorded number has a line."""
     call_command("dynamo_shards", "catalog.Visit", 4, first=True)
     capsys.readouterr()
     call_command("dynamo_status")
@@ -148,7 +148,7 @@ def test_the_status_of_the_table_says_it_too(clock: Any, capsys: pytest.CaptureF
 
 
 def test_the_same_number_folds_from_then_on(clock: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of a model whose shards hash what its primary key folds."""
+    """This concerns a model whose shards hash a value that its primary key folds."""
     recorded = StoredShards("address", "at", (Entry(0, 8),))
     knowledge.change(get_table("default"), lambda state: knowledge.replace(state, shards={"Mailbox": recorded}))
     begins = "2026-01-01T12:08:00Z"

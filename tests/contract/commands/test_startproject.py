@@ -1,6 +1,6 @@
 """``python -m dynamo_single startproject``: the project that it writes runs, in processes of its own.
 
-The package is importable there, and nothing else of this repository.
+The package is importable there without the rest of this repository.
 """
 
 from __future__ import annotations
@@ -140,13 +140,13 @@ def test_migrations_adopt_project(place: Place) -> None:
     ],
 )
 def test_command_rejects_arguments(place: Place, arguments: list[str], expected: str) -> None:
-    """Nothing is written."""
-    status = 1 if len(arguments) == 2 else 2  # of a wrong value, and of wrong arguments
+    """No file is written."""
+    status = 1 if len(arguments) == 2 else 2  # a wrong value or wrong arguments
     assert expected in place.run("-m", "dynamo_single", *arguments, status=status)
     assert [path.name for path in place.folder.iterdir()] == ["installed"]
 
 
 def test_template_has_the_accounts_of_this_repository() -> None:
-    """The concrete app is written down twice, and is the same."""
+    """The concrete app exists twice, with the same code."""
     for path in (TEMPLATE / "accounts").iterdir():
         assert path.read_text() == (ROOT / "accounts" / f"{path.stem}.py").read_text()

@@ -1,4 +1,4 @@
-"""What stops a project before it answers anything."""
+"""Errors that stop a project before its first request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[3]
     ],
 )
 def test_a_wrong_setting_stops_the_start(url: str, message: str) -> None:
-    """``django.setup()`` refuses a wrong ``DYNAMO_SINGLE``, before the first request asks for the table."""
+    """``django.setup()`` rejects a wrong ``DYNAMO_SINGLE``, before the first request uses the table."""
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "project.settings", "DYNAMO_URL": url}
     child = children.run(["-c", "import django; django.setup()"], env=environment)
     assert child.returncode == 1
@@ -36,7 +36,7 @@ def test_a_wrong_setting_stops_the_start(url: str, message: str) -> None:
 
 
 def test_a_right_setting_does_not(tmp_path: Path) -> None:
-    """The same start without a mistake succeeds, and needs no engine."""
+    """The same start without a mistake succeeds without an engine."""
     child = subprocess.run(
         [sys.executable, "-c", "import django; django.setup()"],
         cwd=ROOT,
@@ -76,7 +76,7 @@ def imported(*apps: str) -> set[str]:
 
 
 def test_a_start_imports_nothing_that_is_imported_later() -> None:
-    """What a module names as ``LazyModule`` is not imported on another way."""
+    """A ``LazyModule`` is not imported through another module."""
     sources = [path.read_text() for path in (ROOT / "dynamo_single").rglob("*.py")]
     later = {name for source in sources for name in re.findall(r'= LazyModule\("([\w.]+)"\)', source)}
     assert "simplejson" in later
@@ -84,7 +84,7 @@ def test_a_start_imports_nothing_that_is_imported_later() -> None:
 
 
 def test_a_start_imports_no_tools_of_other_processes() -> None:
-    """No checks, commands, admin, test tables or verification, and no client that could send a request."""
+    """It imports no checks, commands, admin, test tables, verification, or client that sends requests."""
     others = re.compile(
         r"dynamo_single\.(checks|contrib|management|admin|cache|test_tables|verification|evolution|engines|testing|table\.schema)(\.|$)"
         r"|dynamo_single\.table\.direct\.|django\.contrib\.(admin|messages|sessions)(\.|$)|cryptography|httptools|boto3"
@@ -93,12 +93,12 @@ def test_a_start_imports_no_tools_of_other_processes() -> None:
 
 
 def test_plain_project_imports_no_translator_of_shaped_tables() -> None:
-    """Of the package it has what models declare, and the order of numbers as text."""
+    """It imports only the declarations of models, and the order of numbers as strings."""
     found = {name for name in imported() if name.startswith("dynamo_single.table.shaped.")}
     assert found <= {"dynamo_single.table.shaped.declared", "dynamo_single.table.shaped.sortable"}
 
 
-#: What neither a start nor a first ``get()`` needs: what writes, what plans and reads lists, and Django's migrations.
+#: Modules that neither a start nor a first ``get()`` needs: writes, plans and lists, and Django's migrations.
 _LATER = re.compile(
     r"dynamo_single\.(backend\.(migration_record|sql_transactions)|costs|permissions|orm\.(write|effects\.(?!django_on_commit)"
     r"|items\.(expiry|form|unique_rules|version|writer)|model\.validation|plan\.(advice|shapes)|query\.(annotate|explain"
@@ -121,7 +121,7 @@ print(*sys.modules)
 
 
 def test_a_start_imports_nothing_that_only_lists_and_writes_need() -> None:
-    """They are imported by the first of these."""
+    """Their first use imports them."""
     assert [name for name in sorted(imported()) if _LATER.match(name)] == []
 
 
@@ -147,7 +147,7 @@ def test_a_first_get_imports_its_connection_alone(table: Table) -> None:
 
 
 def test_a_start_with_the_admin_imports_nothing_of_contrib() -> None:
-    """Its folders are imported when the site's addresses are first asked for, and with them the doctor."""
+    """The first use of the site's URLs imports its folders, including the doctor."""
     found = imported(*_ADMIN)
     assert "dynamo_single.admin.sites" in found
     assert [name for name in sorted(found) if re.match(r"dynamo_single\.contrib(\.|$)", name)] == []

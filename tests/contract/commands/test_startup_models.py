@@ -1,4 +1,4 @@
-"""What the declaration of a model takes when a process starts: as much of the hundredth as of the tenth."""
+"""The cost of a model's declaration at start-up: the hundredth takes as much as the tenth."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Django{number}(models.Model):
     email = models.EmailField(unique=True)
     number = models.IntegerField(default=0)
 """
-#: Prints how many functions are called while the models of an app are imported.
+#: Prints the number of function calls during the import of an app's models.
 _COUNTED = """
 import sys
 import django
@@ -61,7 +61,7 @@ print(calls)
 
 
 def calls(folder: Path, source: str, number: int) -> float:
-    """The function calls for a model while ``number`` models are imported in a new process."""
+    """Return the function calls per model while a new process imports ``number`` models."""
     library = "from dynamo_single import models\n" if source is _OURS else "from django.db import models\n"
     for app, numbers in (("warm", range(number, number + 2)), ("many", range(number))):
         (folder / app).mkdir(parents=True)
@@ -82,5 +82,5 @@ def test_models_take_as_much_whatever_their_number(tmp_path: Path, many: int) ->
 
 
 def test_a_model_takes_at_most_three_of_djangos(tmp_path: Path) -> None:
-    """With the same attributes, and keys besides."""
+    """The models have the same attributes, and additional keys."""
     assert calls(tmp_path / "ours", _OURS, 10) <= 3 * calls(tmp_path / "django", _DJANGO, 10)

@@ -23,7 +23,7 @@ SILENT: list[Sequence[Any]] = [
 
 @pytest.mark.parametrize("line", SILENT, ids=str)
 def test_verbosity_0_is_silent(line: Sequence[Any], capsys: pytest.CaptureFixture[str]) -> None:
-    """Also with a stream that is given to it; with more verbosity there is something to see."""
+    """This includes a given stream; a higher verbosity prints messages."""
     Sample.objects.create(sample_id="a")
     given = StringIO()
     call_command(*line, verbosity=0, stdout=given)
@@ -41,7 +41,7 @@ def test_verbosity_0_shows_what_a_command_is_for(line: Sequence[Any], capsys: py
 
 @override_settings(MIGRATION_MODULES={})
 def test_makemigrations_writes_those_of_the_other_apps(capsys: pytest.CaptureFixture[str]) -> None:
-    """An app that came with this one has no place for its own, which a message states; alone it is an error."""
+    """A message says that an installed app has no place for its own; alone, it raises an error."""
     call_command("makemigrations", "catalog", "dynamo_single", dry_run=True)
     written = capsys.readouterr()
     assert "Add model Sample" in written.out
@@ -60,7 +60,7 @@ def test_makemigrations_writes_those_of_the_other_apps(capsys: pytest.CaptureFix
     ],
 )
 def test_rehearsal_names_what_is_not_there(line: Sequence[str], said: str) -> None:
-    """As Django's ``migrate`` does; it was the ``repr()`` of a key."""
+    """As in Django's ``migrate``; in the past, it printed the ``repr()`` of a key."""
     with pytest.raises(CommandError) as raised:
         call_command("migrate", *line, rehearse=True)
     assert str(raised.value) == said

@@ -16,7 +16,7 @@ WRONG = "ConfigurationError: DYNAMO_SINGLE['default']: the URL must begin with d
 
 
 def python(directory: Path, setting: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """What Python does in the demo with one other setting."""
+    """Run Python in the demo with one different setting."""
     url = "dynamodb://127.0.0.1:1/single-table?region=us-east-1&indexes=gs1,gs2,gs3"
     lines = ("from project.settings import *", "del ACCOUNTS", f'DYNAMO_SINGLE = {{"default": "{url}"}}', setting)
     (directory / "changed_settings.py").write_text("\n".join((*lines, "")))
@@ -26,7 +26,7 @@ def python(directory: Path, setting: str, *arguments: str) -> subprocess.Complet
 
 
 def command(directory: Path, setting: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """What Django's own command line does."""
+    """Run Django's own command line."""
     return python(directory, setting, "-m", "django", *arguments)
 
 
@@ -78,7 +78,7 @@ def test_a_wrong_setting_is_a_traceback_on_demand(tmp_path: Path) -> None:
 
 
 def test_a_server_does_not_start_with_a_wrong_setting(tmp_path: Path) -> None:
-    """Outside a command it is an error that whoever starts Django can catch."""
+    """Outside commands, the caller that starts Django can catch the error."""
     code = (
         "import django\nfrom django.core.exceptions import ImproperlyConfigured\n"
         "try:\n    django.setup()\nexcept ImproperlyConfigured as error:\n    print('caught', error)\n"
@@ -89,6 +89,6 @@ def test_a_server_does_not_start_with_a_wrong_setting(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arguments", ["check", "migrate"])
 def test_an_app_that_is_not_installed_is_found_by_commands(tmp_path: Path, arguments: str) -> None:
-    """Its own start does not happen; its models say so."""
+    """The app's own start-up does not run, so its models report it."""
     ended = command(tmp_path, 'INSTALLED_APPS.remove("dynamo_single")', arguments)
     assert (ended.returncode, "dynamo_single.E021" in ended.stderr) == (1, True)

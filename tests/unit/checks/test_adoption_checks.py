@@ -1,4 +1,4 @@
-"""What checks say of models in a table that the app does not own."""
+"""Checks of models in a table that the app does not own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is reported at start-up about children that cannot go along, and about ``Meta.purge_after``."""
+"""Start-up checks of children that cannot cascade, and of ``Meta.purge_after``."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ ELSEWHERE = {"by_room": models.IndexKey("gs1", "ROOM#{room}", "{child_id}")}
     ],
 )
 def test_children_that_can_go_along_or_need_not_are_fine(options: dict[str, Any]) -> None:
-    """A key that lists one parent's children is enough, and no key is needed where nothing goes along."""
+    """A key that lists one parent's children is enough, and without a cascade no key is needed."""
     assert messages(family(**options)) == []
 
 
@@ -116,7 +116,7 @@ def test_children_that_can_go_along_or_need_not_are_fine(options: dict[str, Any]
     ],
 )
 def test_children_that_cannot_go_along_are_found(options: dict[str, Any], text: str) -> None:
-    """E014 says which children, and why."""
+    """E014 names the children and the reason."""
     found = messages(family(**options))
     assert [id for id, _ in found] == ["dynamo_single.E014"]
     assert found[0][1].startswith(text)
@@ -133,7 +133,7 @@ def test_children_that_cannot_go_along_are_found(options: dict[str, Any], text: 
     ],
 )
 def test_purging_that_cannot_be_is_refused(options: dict[str, Any], text: str) -> None:
-    """The model is refused where it is declared."""
+    """The declaration raises an error."""
     after = options.pop("after", timedelta(days=1))
     with pytest.raises(ConfigurationError, match=text):
         declare(

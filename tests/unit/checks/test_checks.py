@@ -1,4 +1,4 @@
-"""The system checks: each mistake of a newcomer is named before the first object."""
+"""The system checks name each beginner's mistake before the first object is created."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.unit.declaring import declare, forgotten, messages
 
 @pytest.fixture(autouse=True)
 def forget_models() -> Iterator[None]:
-    """Models that a test declares are gone afterwards."""
+    """Remove the models that a test declares."""
     with forgotten():
         yield
 
@@ -103,7 +103,7 @@ def test_a_missing_index_is_added_where_the_setting_has_them(setting: object, wa
 
 
 def test_a_schema_that_no_attribute_has() -> None:
-    """E034, where it would be ignored; a schema that is named, and a class of something else, are none."""
+    """E034 reports an ignored schema; names of schemas and other classes are invalid too."""
     data = type("Data", (), {"price": models.NumberAttribute()})
     assert messages(declare("Plain", ("PLAIN#{p}", "#X"), p=models.IdAttribute(), Data=data)) == [
         ("dynamo_single.E034", "Plain.Data declares the elements of a map, but no attribute uses it.")
@@ -127,7 +127,7 @@ def test_a_reserved_attribute_name(name: str) -> None:
 
 @pytest.mark.parametrize("stored", ["pk", "sk", "itemType", "gs1pk", "gs2sk"])
 def test_a_reserved_stored_name(stored: str) -> None:
-    """E002 names the attribute that would be stored over a key."""
+    """E002 names the attribute that would overwrite a key."""
     model = declare("Over", ("OVER#{o}", "#X"), o=models.IdAttribute(), name=models.UnicodeAttribute(attr_name=stored))
     assert messages(model) == [
         ("dynamo_single.E002", f"name would be stored as {stored!r}, the name of a key or of the item's type.")
@@ -156,7 +156,7 @@ def test_two_keys_on_one_index() -> None:
 
 
 def test_children_without_a_reference() -> None:
-    """E006 says which reference is missing."""
+    """E006 names the missing reference."""
     model = declare("Parent", ("PARENT#{p}", "#X"), p=models.IdAttribute(), samples=models.Children("Sample"))
     assert messages(model) == [
         (
@@ -182,7 +182,7 @@ def test_an_index_of_the_trash_that_is_not_configured() -> None:
 
 
 def test_the_admins_log_needs_its_index() -> None:
-    """A table with other index names is refused for the models that come with the app too."""
+    """A table with other index names is also rejected for the app's own models."""
     url = "dynamodb://127.0.0.1:1/single-table?region=us-east-1&indexes=first,second"
     with override_settings(DYNAMO_SINGLE={**settings.DYNAMO_SINGLE, "default": url}):
         found = {message.obj._meta.label for message in check_models() if message.id == "dynamo_single.E004"}
@@ -197,7 +197,7 @@ def test_a_primary_key_that_could_be_a_unique_claims(sort: str, expected: list[s
 
 
 def test_a_reference_to_an_unknown_model() -> None:
-    """Django's E300 and our E003 name it, for a model that refers to it by way of another one too."""
+    """Django's E300 and our E003 name it, also for a model with an indirect reference."""
     lost = declare(
         "Lost",
         ("LOST#{target_id}", "#X"),
@@ -225,7 +225,7 @@ def test_a_reference_to_an_unknown_model() -> None:
 
 
 def test_a_part_of_the_identity_of_an_unknown_model() -> None:
-    """E003 names the model; the other checks go on."""
+    """E003 names the model, and the other checks continue."""
     lost = declare(
         "Lost",
         ("LOST#{target.tenant}", "x#{name}"),
@@ -241,7 +241,7 @@ def test_a_part_of_the_identity_of_an_unknown_model() -> None:
 
 
 def test_primary_keys_that_refer_to_each_other() -> None:
-    """Two models whose identities are each other's have none; E003 names both."""
+    """Two models that contain each other's identity have none; E003 names both."""
     one = declare(
         "One", ("ONE#{other_id}", "#X"), other=models.ReferenceAttribute("catalog.Other", on_delete=models.DO_NOTHING)
     )
@@ -271,14 +271,14 @@ def test_djangos_own_field_checks_run_too() -> None:
 
 
 def test_no_warning_of_an_automatic_id() -> None:
-    """A model whose key does not fit its attributes has Django's ``id``: E003 says so, and W042 nothing besides."""
+    """If a key does not fit its attributes, the model has Django's ``id``: E003 reports it, and W042 does not."""
     declare("Keyless", ("KEYLESS#{nothing}", "#X"), k=models.IdAttribute())
     found = run_checks(app_configs=[apps.get_app_config("catalog")])
     assert [message.id for message in found] == ["dynamo_single.E003"]
 
 
 def test_models_are_checked_without_a_table(settings: Any) -> None:
-    """How copies and children are found is known from the declarations, also where the app has migrations."""
+    """The declarations determine how copies and children are found, also if the app has migrations."""
     settings.MIGRATION_MODULES = {"catalog": "tests.backend_project.shop.migrations"}
     with assert_requests([]):
         check_models([apps.get_app_config("catalog")])

@@ -1,4 +1,4 @@
-"""What of Django's users, groups and admin takes an SQL database is an error of the system check."""
+"""The system check reports uses of Django's users, groups and admin that need an SQL database."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class OwnBackend(StoredPermissions, ModelBackend):
 
 
 class OtherBackend(BaseBackend):
-    """A backend that says nothing about permissions."""
+    """A backend without permissions."""
 
 
 class StockBackend(ModelBackend):
@@ -37,7 +37,7 @@ HERE = f"{__name__}."
 
 
 def names(messages: Any) -> list[str]:
-    """What the messages are about."""
+    """Return the subjects of the messages."""
     return [f"{message.id} {message.msg.split()[0]}" for message in messages]
 
 
@@ -53,7 +53,7 @@ def names(messages: Any) -> list[str]:
     ],
 )
 def test_a_backend_that_reads_permissions_from_sql(path: str, is_wrong: bool) -> None:
-    """E012 names Django's backend, which is the default, and what derives from it."""
+    """E012 names Django's backend, which is the default, and its subclasses."""
     with override_settings(AUTHENTICATION_BACKENDS=[path]):
         found = check_backends()
     assert [message.id for message in found] == (["dynamo_single.E012"] if is_wrong else [])
@@ -87,7 +87,7 @@ def own_site() -> Iterator[DynamoAdminSite]:
 
 
 def test_sql_groups_in_the_stock_admin(stock_site: admin.AdminSite) -> None:
-    """E013 names auth.Group where no database can hold it, and the way out."""
+    """E013 names auth.Group if no database can store it, and the alternative."""
     assert check_admin_sites() == []
     stock_site.register(Group)
     (found,) = check_admin_sites()
@@ -100,7 +100,7 @@ def test_sql_groups_in_the_stock_admin(stock_site: admin.AdminSite) -> None:
 
 
 def test_a_site_that_keeps_its_log_in_sql(stock_site: admin.AdminSite) -> None:
-    """E017 names a site of Django's where the users are in DynamoDB, whatever is registered there."""
+    """E017 names Django's own site if users are in DynamoDB, whatever is registered there."""
     assert check_admin_logs() == []
     stock_site.register(User, DynamoModelAdmin)
     (found,) = check_admin_logs()
@@ -136,7 +136,7 @@ def test_djangos_own_models_are_left_out_by_our_site(own_site: DynamoAdminSite) 
 
 @pytest.mark.parametrize("to", ["auth.Permission", "auth.Group", Group])
 def test_a_relation_to_sql_permissions(to: Any) -> None:
-    """E008 says what there is in the place of many-to-many fields to permissions and groups."""
+    """E008 names the alternative to many-to-many fields for permissions and groups."""
     with forgotten():
         model = declare(
             "Keeper",

@@ -37,7 +37,7 @@ def found(*declared: Any) -> list[str]:
     ],
 )
 def test_what_is_known_of_values_tells_keys_apart(one: Any, other: Any, collides: bool) -> None:
-    """Two record types under keys of one form collide only where their values could be the same."""
+    """Two record types with similar keys collide only if their values can be equal."""
     assert bool(found((one, RECORD), (other, RECORD))) is collides
 
 
@@ -53,7 +53,7 @@ def test_a_child_of_users_stands_beside_their_logins() -> None:
 def test_what_is_known_of_an_identifier_is_known_of_a_reference_to_it(
     prefixes: tuple[str, str], collides: bool
 ) -> None:
-    """Children stand under the key of their parent and do not meet those of a parent with another prefix."""
+    """Children have the key of their parent, and do not collide with those of a parent with another prefix."""
     with forgotten():
         firm = declare("PrefixedFirm", ("F#{firm_id}", "#F"), firm_id=models.IdAttribute(prefix=prefixes[0]))
         branch = declare("PrefixedBranch", ("B#{branch_id}", "#B"), branch_id=models.IdAttribute(prefix=prefixes[1]))

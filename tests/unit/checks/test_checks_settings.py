@@ -1,4 +1,4 @@
-"""What is wrong with Django's own settings is found by ``check``, before a request meets it."""
+"""``check`` finds mistakes in Django's own settings before a request does."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_user_for_sql_without_sql_is_told() -> None:
 def test_a_user_for_sql_is_right_where_nobody_logs_in() -> None:
     """A project may have Django's users installed for another app's sake."""
     installed_apps = ["django.contrib.auth", "django.contrib.contenttypes", "dynamo_single"]
-    # Apps are loaded with the settings around the block.
+    # Apps are loaded with the settings outside the block.
     with (
         override_settings(AUTH_USER_MODEL="auth.User", MIDDLEWARE=[]),
         override_settings(INSTALLED_APPS=installed_apps),
@@ -74,7 +74,7 @@ def test_a_user_model_without_what_a_login_needs_is_told() -> None:
     ],
 )
 def test_a_session_engine_that_is_not_there_is_told(path: str, reason: str) -> None:
-    """E020 says why it cannot be imported; the check for SQL has nothing to add."""
+    """E020 contains the reason for the failed import; the check for SQL does not add anything."""
     with override_settings(SESSION_ENGINE=path):
         expected = f"SESSION_ENGINE names {path!r}, which cannot be imported: {reason}."
         assert told(checks.check_names()) == [("dynamo_single.E020", expected)]
@@ -83,7 +83,7 @@ def test_a_session_engine_that_is_not_there_is_told(path: str, reason: str) -> N
 
 @pytest.mark.parametrize("path", ["nope.Backend", "dynamo_single.contrib.accounts.backends.Nothing"])
 def test_a_login_backend_that_is_not_there_is_told(path: str) -> None:
-    """E020 says so, and the check for permissions in SQL does not fail at it."""
+    """E020 reports it, and the check for permissions in SQL does not fail."""
     with override_settings(AUTHENTICATION_BACKENDS=[path]):
         assert [identifier for identifier, _ in told(checks.check_names())] == ["dynamo_single.E020"]
         assert check_backends() == []
@@ -91,7 +91,7 @@ def test_a_login_backend_that_is_not_there_is_told(path: str) -> None:
 
 @pytest.mark.parametrize("name", ["db", "cached_db"])
 def test_sessions_in_sql_without_sql_are_told(name: str) -> None:
-    """W903 says what to set."""
+    """W903 names the setting."""
     with override_settings(SESSION_ENGINE=f"django.contrib.sessions.backends.{name}"):
         (message,) = checks.check_session_engine()
     assert (message.id, message.hint) == ("dynamo_single.W903", "Set SESSION_ENGINE = 'dynamo_single.sessions'.")
@@ -99,7 +99,7 @@ def test_sessions_in_sql_without_sql_are_told(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["cache", "file", "signed_cookies"])
 def test_sessions_elsewhere_are_right(name: str) -> None:
-    """Engines that keep nothing in a database work without SQL."""
+    """Engines without a database work without SQL."""
     with override_settings(SESSION_ENGINE=f"django.contrib.sessions.backends.{name}"):
         assert [*checks.check_session_engine(), *checks.check_names()] == []
 
@@ -113,7 +113,7 @@ def test_models_of_an_app_that_is_not_installed_are_told() -> None:
 
 
 def test_no_database_at_all_is_told_with_the_engine_to_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """W913: what Django makes of an empty DATABASES answers no transaction."""
+    """W913: Django's replacement for an empty DATABASES does not support transactions."""
     assert checks.check_database() == []
     monkeypatch.setitem(connections.settings, "default", {"ENGINE": "django.db.backends.dummy"})
     (message,) = checks.check_database()

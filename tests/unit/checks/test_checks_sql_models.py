@@ -1,4 +1,4 @@
-"""W912: a model of ``django.db.models`` in a project without an SQL database is named before its first query fails."""
+"""W912 names a model of ``django.db.models`` in a project without SQL before its first query fails."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def declare_sql() -> Iterator[Declare]:
 
 
 def test_models_for_sql_are_named_with_the_ways_out(declare_sql: Declare) -> None:
-    """One warning for an app, however many models it has."""
+    """Each app has one warning for any number of models."""
     declare_sql("Leaflet")
     declare_sql("Sticker")
     (found,) = check_sql_models()
@@ -50,7 +50,7 @@ def test_models_for_sql_are_named_with_the_ways_out(declare_sql: Declare) -> Non
 
 
 def test_what_would_have_no_table_of_its_own_is_right(declare_sql: Declare) -> None:
-    """An abstract model, a view of somebody else's database, and a model that another one takes the place of."""
+    """This includes abstract models, views of another database, and swapped models."""
     declare_sql("Base", abstract=True)
     declare_sql("View", managed=False)
     declare_sql("Replaced", swappable="AUTH_USER_MODEL")
@@ -64,7 +64,7 @@ def test_a_proxy_is_named_by_its_model_only(declare_sql: Declare) -> None:
 
 
 def test_djangos_own_models_are_left_to_other_checks() -> None:
-    """Users, groups, content types, sessions and the admin's log are installed here, and nothing is reported."""
+    """Users, groups, content types, sessions and the admin's log are installed here without a report."""
     installed = {config.name for config in apps.get_app_configs()} | {"django.contrib.sessions"}
     assert {f"django.contrib.{name}" for name in ("auth", "contenttypes", "admin")} <= installed
     with override_settings(INSTALLED_APPS=sorted(installed)):
@@ -73,7 +73,7 @@ def test_djangos_own_models_are_left_to_other_checks() -> None:
 
 @pytest.mark.parametrize("name", ["catalog.Person2", "catalog.person2"])
 def test_a_user_model_has_a_warning_of_its_own(declare_sql: Declare, name: str) -> None:
-    """W902 says what to do about users; Django finds the model whatever the case of its name."""
+    """W902 explains the alternative for users; Django ignores the case of the model's name."""
     declare_sql("Person2")
     with override_settings(AUTH_USER_MODEL=name):
         assert check_sql_models() == []
@@ -103,11 +103,11 @@ def test_a_model_that_a_router_sends_to_an_sql_database_is_right(
 
 
 def test_sites_have_a_way_out_of_their_own() -> None:
-    """A model of Django is not written again."""
+    """You do not rewrite a model of Django."""
     installed = [*(config.name for config in apps.get_app_configs()), "django.contrib.sites"]
     with override_settings(INSTALLED_APPS=installed):
         (found,) = check_sql_models()
-    # The admin has looked for what that app registers, and pages of other tests would show it.
+    # The admin has discovered that app's registrations, and pages of other tests would show them.
     for model in [each for each in admin.site._registry if each._meta.app_label == "sites"]:
         admin.site.unregister(model)
     assert str(found.hint).startswith("Leave django.contrib.sites out of INSTALLED_APPS: get_current_site() gives")

@@ -1,4 +1,4 @@
-"""What looks like an attribute and would never be stored is an error of the system check, with what to use instead."""
+"""The system check reports attributes that would never be stored, with an alternative."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tests.unit.declaring import declare, forgotten
 
 @pytest.fixture(autouse=True)
 def forget_models() -> Iterator[None]:
-    """Models that a test declares are gone afterwards."""
+    """Remove the models that a test declares."""
     with forgotten():
         yield
 
 
 def found(model: Any) -> list[tuple[str, str | None]]:
-    """The messages about values that would not be stored, each with its way out."""
+    """Return the messages about unstored values, each with its alternative."""
     return [(m.msg, m.hint) for m in check_models() if m.obj is model and m.id == "dynamo_single.E008"]
 
 
@@ -61,7 +61,7 @@ def with_attribute(attribute: Any, **options: Any) -> Any:
     ],
 )
 def test_a_field_of_django(field: Any, kind: str, way_out: str) -> None:
-    """A column of an SQL database is named, with the attribute that takes its place."""
+    """The message names a column of an SQL database, and the attribute that replaces it."""
     message = f"extra is Django's {kind}, a column of an SQL database: it would not be stored."
     assert found(with_attribute(field)) == [(message, way_out)]
 
@@ -104,7 +104,7 @@ def test_an_attribute_of_a_class_that_is_no_model(attribute: Any) -> None:
 
 
 def test_an_attribute_that_the_model_declares_itself() -> None:
-    """What a mixin has and the model declares again is stored."""
+    """If the model redeclares an attribute of a mixin, it is stored."""
     mixin = type("Named", (), {"extra": models.UnicodeAttribute()})
     own = models.UnicodeAttribute()
     model = declare("Mixed", ("MIXED#{x}", "#X"), bases=(mixin, models.Model), x=models.IdAttribute(), extra=own)

@@ -1,4 +1,4 @@
-"""E037: objects that follow from others which expire."""
+"""E037: objects derived from expiring ones."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.unit.declaring import declare, forgotten, messages
 
 @pytest.fixture(autouse=True)
 def own_models() -> Iterator[None]:
-    """No model of a test is left."""
+    """Remove the test's models."""
     with forgotten():
         yield
 
 
 def derived(source: dict[str, Any], **attributes: Any) -> Any:
-    """A model whose objects follow from another's, which has these attributes as well."""
+    """Return a model whose objects are derived from another's, with these attributes."""
     thing = declare("Thing", ("THING#{thing_id}", "#METADATA"), thing_id=models.UnicodeAttribute(), **source)
     return declare(
         "Mark",

@@ -51,7 +51,7 @@ def house(
 
 
 def test_a_checked_relation_needs_checked_references() -> None:
-    """Both sides are named, each with the line to write."""
+    """The message names both sides, each with the line to write."""
     cat = declare("Cat", ("CAT#{cat_id}", "#METADATA"), cat_id=models.IdAttribute())
     made = declare(
         "House",

@@ -1,4 +1,4 @@
-"""E030: references whose ``on_delete`` could not be carried out, and how models are found right."""
+"""E030: references whose ``on_delete`` cannot work, and valid models."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def pair(
 
 
 def derived() -> dict[str, Any]:
-    """What makes the objects of a model follow from users."""
+    """Derive the objects of a model from users."""
     return {
         "user": models.ReferenceAttribute("accounts.User", on_delete=models.DO_NOTHING, related_name="+"),
         "derived_by": "user",
@@ -70,7 +70,7 @@ def test_references_that_a_key_finds_are_fine(options: dict[str, Any]) -> None:
 
 
 def test_users_may_be_referred_to_with_an_on_delete() -> None:
-    """They expire only as sign-ups that nobody has confirmed."""
+    """Only unconfirmed sign-ups expire."""
     keys = {"by_user": models.IndexKey("gs1", "USERS-SHIRTS#{user_id}", "{shirt_id}")}
     shirt = declare(
         "Shirt",
@@ -83,7 +83,7 @@ def test_users_may_be_referred_to_with_an_on_delete() -> None:
 
 
 def test_a_many_to_many_relation_to_users_needs_no_edge_model() -> None:
-    """The edges that are made for it go with a user as with the other side."""
+    """Generated edges are deleted with a user and with the other side."""
     club = declare(
         "Guild",
         ("GUILD#{guild_id}", "#METADATA"),

@@ -1,4 +1,4 @@
-"""W911: a partition that is the one of what a reference leads to, but for the format of a value."""
+"""W911: a partition that differs from a referenced object's only in the format of a value."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_another_format_of_the_same_value_is_reported(own: str, parents: str) ->
 
 
 def test_the_message_names_both_partitions() -> None:
-    """It says which two templates were compared, and what follows."""
+    """It contains both compared templates, and the effect."""
     assert messages(task("T#{project.tenant}#P#{project.code}"))[0][1] == (
         "The partition 'T#{project.tenant}#P#{project.code}' is not that of catalog.Quarry, "
         "'T#{tenant}#P#{code:08d}': the formats differ, so objects of catalog.Errand are not stored next to their "
@@ -68,12 +68,12 @@ def test_the_message_names_both_partitions() -> None:
     ],
 )
 def test_the_same_partition_and_one_of_their_own_are_fine(own: str, parents: str) -> None:
-    """What is written as the parent's, and what differs in more than a format, is meant so."""
+    """A template that equals the parent's, or differs in more than a format, is intended."""
     assert messages(task(own, parents)) == []
 
 
 def note(own: str) -> Any:
-    """A note of a task that lies beside its project."""
+    """Return a note of a task, in its project's partition."""
     made = task("T#{project.tenant}#P#{project.code:08d}")
     return declare(
         "Jotting",

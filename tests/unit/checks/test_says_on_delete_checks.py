@@ -59,7 +59,7 @@ def unsaid(target: Any) -> Any:
 
 
 def along(shelf: Any) -> list[str]:
-    """What a deletion of a shelf takes along."""
+    """Return the objects that a deletion of a shelf includes."""
     return [children.model.__name__ for children in references.cascading_children(shelf)]
 
 
@@ -87,7 +87,7 @@ def test_reference_without_on_delete_is_reported(case: str) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_hint_is_a_line_that_changes_no_deletion(case: str) -> None:
-    """The line is run as it is written; where ``Children`` need a word too, the hint names it."""
+    """The line runs as written, and the hint also names a needed option of ``Children``."""
     with forgotten():
         before = pair(unsaid, **CASES[case])
         (found,) = reported(*before)
@@ -109,7 +109,7 @@ def test_hint_keeps_the_options_of_the_reference() -> None:
 
 @pytest.mark.parametrize("soft", [False, True])
 def test_do_nothing_is_a_statement(soft: bool) -> None:
-    """Children do not go along with their parent then, not even into the trash."""
+    """Children then do not cascade with their parent, not even into the trash."""
     found = pair(lambda shelf: models.ReferenceAttribute(shelf, on_delete=models.DO_NOTHING), soft=soft)
     assert (reported(*found), along(found[0])) == ([], [])
 

@@ -1,4 +1,4 @@
-"""Checks of what contradicts a secret: options of an admin, and copies that are declared to be none."""
+"""Checks of contradictions to a secret: options of an admin, and copies that declare otherwise."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_a_part_in_the_key_alone_is_part_of_the_primary_key() -> None:
 
 
 def test_items_without_types_need_keys_that_differ() -> None:
-    """Choices and prefixes of identifiers are not enforced, so that only the templates count."""
+    """Choices and prefixes of identifiers are not enforced, so only the templates count."""
     assert found("One", ("T#{kind}", "#"), kind=TEXT(choices=[("a", "a")])) == []
     assert found("Two", ("T#{kind}", "#"), kind=TEXT(choices=[("b", "b")])) == ["E007"]
 

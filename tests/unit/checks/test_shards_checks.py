@@ -1,4 +1,4 @@
-"""What a sharded primary key has no place for, and whose keys it may not share."""
+"""Unsupported features of a sharded primary key, and conflicts with other keys."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHARDED: dict[str, Any] = {"shards": models.Shards("owner_id", at="made")}
 
 @pytest.fixture(autouse=True)
 def forget_models() -> Iterator[None]:
-    """Models that a test declares are gone afterwards."""
+    """Remove the models that a test declares."""
     with forgotten():
         yield
 
@@ -41,7 +41,7 @@ def owner(primary: tuple[Any, ...] = ("OWNER", "ownerId#{owner_id}", True), **at
 
 
 def pet(parent: Any, **attributes: Any) -> Any:
-    """What refers to it."""
+    """Return a model that refers to it."""
     return declare(
         "Pet",
         ("PET#{pet_id}", "#X"),
@@ -53,12 +53,12 @@ def pet(parent: Any, **attributes: Any) -> Any:
 
 
 def test_references_to_a_sharded_model_are_right() -> None:
-    """They are read by the identity."""
+    """The identity finds them."""
     model = owner()
     assert messages(pet(model)) == messages(model) == []
 
 
-#: What all of them say, and the way out that all of them name.
+#: The common text of all messages, and their alternative.
 WHY = (
     "to write such an object, its item and shard must be known, and the shard depends on a time that they do not have."
 )
@@ -66,14 +66,14 @@ UNSHARDED = "Or let keys on indexes alone be sharded=True, and the primary key's
 
 
 def refused(model: Any) -> tuple[str, str]:
-    """What E024 says of a model besides, and its hint."""
+    """Return the rest of E024's message for a model, and its hint."""
     (found,) = [each for each in check_model(model) if each.id == "dynamo_single.E024"]
     said = found.msg.removeprefix("The primary key of catalog.Owner is sharded, and ").removesuffix(f": {WHY}")
     return said, found.hint.removesuffix(f" {UNSHARDED}")
 
 
 def test_children_of_a_sharded_primary_key_are_refused() -> None:
-    """E024 says what to do instead."""
+    """E024 names the alternative."""
     model = owner(pets=models.Children("Pet", cascade=False))
     pet(model)
     assert refused(model) == ("pets are its children", "Remove the Children, and use the reference's manager.")
@@ -87,7 +87,7 @@ def test_copies_of_a_sharded_models_values_are_refused() -> None:
 
 
 def test_an_on_delete_towards_a_sharded_model_is_refused() -> None:
-    """It asks whether the other object is there, by its key."""
+    """It would have to find the other object by its key."""
     model = owner()
     declare(
         "Pet",
@@ -101,7 +101,7 @@ def test_an_on_delete_towards_a_sharded_model_is_refused() -> None:
 
 
 def test_sharded_indexes_of_a_plain_primary_key_are_right() -> None:
-    """Its children and copies are found by the key as ever."""
+    """The key finds its children and copies as usual."""
     model = owner(("OWNER#{owner_id}", "#X"), pets=models.Children("Pet", cascade=False))
     pet(model, owner_name=models.CopiedAttribute("owner", "name"))
     assert messages(model) == []
@@ -126,7 +126,7 @@ def test_another_models_keys_among_the_shards_are_refused(partition: str, expect
 
 @pytest.mark.parametrize("model", [Visit, Club])
 def test_lists_of_the_admin_are_checked_without_a_table(model: Any, settings: Any) -> None:
-    """Of a sharded model, and of one whose app has migrations: a deployment is checked where no table is."""
+    """This includes sharded models and apps with migrations, so a deployment can be checked without a table."""
     settings.MIGRATION_MODULES = {"catalog": "tests.backend_project.shop.migrations"}
     site = DynamoAdminSite("checked")
     site.register(model, type("Registered", (DynamoModelAdmin,), {"ordering": ["pk"]}))

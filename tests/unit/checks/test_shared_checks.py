@@ -1,4 +1,4 @@
-"""E046: what is refused on a model that another program saves by PynamoDB."""
+"""E046: unsupported features of a model that another program saves with PynamoDB."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ E046 = "dynamo_single.E046"
 
 @pytest.fixture(autouse=True)
 def forget_models() -> Iterator[None]:
-    """Models that a test declares are gone afterwards."""
+    """Remove the models that a test declares."""
     with forgotten():
         yield
 
@@ -62,7 +62,7 @@ def counting() -> Any:
 
 
 def counted() -> Any:
-    """Declare a shared model whose objects another one counts."""
+    """Declare a shared model whose objects another model counts."""
     board = declare(
         "Board",
         ("BOARD#{board_id}", "#BOARD"),

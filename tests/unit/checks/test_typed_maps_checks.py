@@ -1,4 +1,4 @@
-"""E036: a class of lists that declares attributes, and the way out that its hint names."""
+"""E036: a class of lists that declares attributes, and its hint."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Lines(models.ListAttribute[Any]):
 
 
 class Heir(Lines):
-    """A class that inherits what is declared."""
+    """A class that inherits a declaration."""
 
 
 class Address(models.MapAttribute[Any]):
@@ -38,11 +38,11 @@ class Address(models.MapAttribute[Any]):
 
 
 class Plain(models.MapAttribute[Any]):
-    """A class of maps with a way of its own, and nothing declared."""
+    """A class of maps with a method, and without a declaration."""
 
 
 class Street:
-    """The plain class that the hint asks for."""
+    """The plain class of the hint."""
 
     street = models.UnicodeAttribute()
     number = models.IntegerAttribute()

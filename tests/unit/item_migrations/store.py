@@ -1,4 +1,4 @@
-"""A table in memory for tests of pure functions: items by key, and actions carried out under their conditions."""
+"""An in-memory table for tests of pure functions: items by key, and conditional actions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Store:
         self.items |= {key_of(item): dict(item) for item in items}
 
     def carry_out(self, actions: Sequence[Action]) -> None:
-        """All of the actions, each of which has to hold; no item is written twice."""
+        """Execute all actions, whose conditions must hold, without writing an item twice."""
         assert len({action.key for action in actions}) == len(actions)
         for action in actions:
             assert matches(action.condition, self.items.get(action.key, {})), action
@@ -36,11 +36,11 @@ class Store:
                 self.items[key] = item
 
     def others(self, keys: Iterable[ItemKey]) -> Items:
-        """Those that are stored."""
+        """Return the stored items."""
         return {key: self.items[key] for key in keys if key in self.items}
 
     def do(self, task: Task) -> dict[ItemKey, str]:
-        """A task for every item that it is about; what cannot be changed, with the reason."""
+        """Execute a task for each item; return the failures with reasons."""
         failed = {}
         for key, item in [*self.items.items()]:
             if key not in self.items or not matches(task.items, self.items[key]):
@@ -53,7 +53,7 @@ class Store:
         return failed
 
     def done(self, task: Task) -> dict[ItemKey, str]:
-        """The same, and again, which changes nothing more: what is done twice does no harm."""
+        """Execute it twice: a repetition has no effect."""
         failed = self.do(task)
         once = {key: dict(item) for key, item in self.items.items()}
         assert self.do(task) == failed

@@ -1,4 +1,4 @@
-"""What operations do to items: pure functions of the snapshots before and after. Each is done twice, without harm."""
+"""The effects of operations on items: pure functions of the snapshots before and after, executed twice."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def snapshot(
     item_type: str = "Lamp",
     **attributes: Any,
 ) -> Snapshot:
-    """The snapshot of lamps with these attributes beside their identifier and name."""
+    """Return the snapshot of lamps with these attributes in addition to identifier and name."""
     with forgotten():
         own = {"lamp_id": models.IdAttribute(), "name": models.UnicodeAttribute(), **attributes}
         options = {"item_type": item_type}
@@ -71,7 +71,7 @@ BY_NAME = {"by_name": models.IndexKey("gs2", "LAMPS", "{name}")}
 
 @given(objects())
 def test_the_keys_of_an_item_are_those_that_the_model_writes(given: tuple[str, dict[str, Any]]) -> None:
-    """Whatever it had before, it has the keys of its attributes afterwards; a failure where the model refuses too."""
+    """Afterwards, an item has the keys of its attributes, or fails if the model would reject it."""
     label, values = given
     model, after = MODELS[label], SNAPSHOTS[label]
     indexes = {"gs1", "gs2", "gs3"}
@@ -81,20 +81,20 @@ def test_the_keys_of_an_item_are_those_that_the_model_writes(given: tuple[str, d
     }  # fmt: skip
     store = Store({**bare, **junk})
     failed = store.done(rewrite_index_keys(after, indexes))
-    # What an item lacks is read as the default.
+    # A missing value is read as the default.
     known = registry.attributes_of(model)
     read = {name: absent_value(known[name]) if value is None else value for name, value in values.items()}
     try:
         wanted = item_from(model, read)
     except InvalidValue:
-        return  # the primary key may be what is refused
+        return  # the primary key may be invalid
     assert not failed
     (found,) = store.items.values()
     assert found == {**bare, **{name: value for name, value in wanted.items() if name in junk}}
 
 
 def test_an_item_in_the_trash_keeps_the_trashs_key() -> None:
-    """A live key is not written into it, and a live item has none of the trash's."""
+    """It does not get a live key, and a live item does not get one of the trash."""
     after = snapshot(BY_NAME)
     deleted = lamp(gs2pk={"S": "TRASH#Lamp"}, gs2sk={"S": "2025-01-01T00:00:00.000Z#1"}, **DELETED)
     store = Store(deleted, lamp("2", gs2pk={"S": "TRASH#Lamp"}, gs2sk={"S": "x"}))
@@ -103,14 +103,14 @@ def test_an_item_in_the_trash_keeps_the_trashs_key() -> None:
 
 
 def test_a_key_that_is_removed_leaves_the_index_to_others() -> None:
-    """Only the index that is named is touched."""
+    """Only the named index is affected."""
     store = Store(lamp(gs2pk={"S": "LAMPS"}, gs2sk={"S": "Anna"}, gs3pk={"S": "other"}))
     store.done(rewrite_index_keys(snapshot(), ["gs2"]))
     assert [*store.items.values()] == [lamp(gs3pk={"S": "other"})]
 
 
 def test_items_of_other_models_are_not_touched() -> None:
-    """They are not even asked about."""
+    """They are not even inspected."""
     other = {**lamp("1", gs2pk={"S": "x"}), "itemType": {"S": "Other"}}
     store = Store(other)
     store.done(rewrite_index_keys(snapshot(BY_NAME), ["gs2"]))
@@ -153,7 +153,7 @@ def test_a_value_that_two_items_have_is_named_with_both() -> None:
     [(DELETED, False), ({"expiresAt": {"N": "1"}}, False), ({"expiresAt": {"N": "99999999999"}}, True)],
 )
 def test_what_is_not_live_holds_no_claim(more: Item, takes: bool) -> None:
-    """Neither in the trash nor after its end; and a claim ends with its owner."""
+    """This applies to the trash and to expired objects; a claim expires with its owner."""
     after = snapshot(email=models.EmailAttribute(null=True, unique=True), ends=models.TTLAttribute(null=True))
     item = lamp(email={"S": "a@b.c"}, **more)
     store = Store(item)
@@ -162,7 +162,7 @@ def test_what_is_not_live_holds_no_claim(more: Item, takes: bool) -> None:
 
 
 def test_a_claim_that_has_expired_is_free() -> None:
-    """Its owner's value may be taken."""
+    """Another object can take its value."""
     after = snapshot(email=models.EmailAttribute(null=True, unique=True), ends=models.TTLAttribute(null=True))
     gone = lamp("1", email={"S": "a@b.c"}, expiresAt={"N": "1"})
     item = lamp("2", email={"S": "a@b.c"})
@@ -172,7 +172,7 @@ def test_a_claim_that_has_expired_is_free() -> None:
 
 
 def test_the_claims_of_a_rule_are_released_and_no_others() -> None:
-    """Also those that no item needs; those over more attributes, of constraints and of other models stay."""
+    """Unneeded claims of the rule go too; those of more attributes, constraints and other models stay."""
     before = snapshot(email=models.EmailAttribute(null=True, unique=True))
     item = lamp(email={"S": "a@b.c"})
     others = [
@@ -187,7 +187,7 @@ def test_the_claims_of_a_rule_are_released_and_no_others() -> None:
 
 
 def test_claims_of_a_rule_that_only_changes_its_form() -> None:
-    """What an item holds by the new rule stays, whichever of the two ran first."""
+    """An item keeps its claims by the new rule, in either order of the operations."""
     before = snapshot(email=models.EmailAttribute(null=True, unique=True))
     after = snapshot(email=models.EmailAttribute(null=True, unique=True, canonical=True))
     items = [lamp("1", email={"S": "A@b.c"}), lamp("2", email={"S": "d@e.f"})]
@@ -202,7 +202,7 @@ def test_claims_of_a_rule_that_only_changes_its_form() -> None:
 
 
 def test_claims_that_nobody_needs_are_deleted() -> None:
-    """Their owner is gone, in the trash, or has another value; the others stay."""
+    """Their owner is missing, in the trash, or has another value; the others stay."""
     now = snapshot(email=models.EmailAttribute(null=True, unique=True))
     live, other = lamp("1", email={"S": "a"}), lamp("2", email={"S": "b"})
     deleted = lamp("3", email={"S": "c"}, **DELETED)
@@ -222,7 +222,7 @@ def test_a_default_is_written_where_a_value_is_missing() -> None:
 
 
 def test_a_folded_copy_follows_its_source() -> None:
-    """Where it is missing, and where it is of an older value."""
+    """Missing and outdated copies are written."""
     after = snapshot(folded=models.CanonicalAttribute(source="name"))
     store = Store(lamp("1"), lamp("2", folded={"S": "old"}), lamp("3", folded={"S": "anna"}))
     store.done(fill_attribute(after, "folded"))
@@ -230,7 +230,7 @@ def test_a_folded_copy_follows_its_source() -> None:
 
 
 def test_a_function_that_fails_is_a_failure_of_the_item() -> None:
-    """It is named with what it raised."""
+    """The failure contains the raised error."""
 
     def broken(values: Any) -> Any:
         raise KeyError("size")
@@ -241,7 +241,7 @@ def test_a_function_that_fails_is_a_failure_of_the_item() -> None:
 
 
 def renamed(**options: Any) -> tuple[Snapshot, Snapshot]:
-    """Lamps whose colour is stored as ``tint`` now."""
+    """Return lamps whose color is now stored as ``tint``."""
     before = snapshot(BY_COLOUR, colour=models.UnicodeAttribute(null=True, **options))
     keys = {"by_colour": models.IndexKey("gs2", "COLOUR#{tint}", "{lamp_id}")}
     return before, snapshot(keys, tint=models.UnicodeAttribute(null=True, **options))
@@ -284,7 +284,7 @@ def test_a_rename_of_what_is_unique_takes_claims_before_it_releases_any() -> Non
 
 
 def test_a_rename_with_another_form() -> None:
-    """The function is given the Python value, and what it gives is stored in the new form."""
+    """The function gets the Python value, and its result is stored in the new form."""
     before, after = (
         snapshot(price=models.IntegerAttribute(null=True)),
         snapshot(cents=models.IntegerAttribute(null=True)),
@@ -312,7 +312,7 @@ def test_a_value_in_another_form_takes_its_keys_and_claims_along() -> None:
 
 
 def test_a_value_that_would_be_converted_twice_is_refused() -> None:
-    """Nobody could tell after an interruption which items were converted."""
+    """After an interruption, converted and unconverted items would look the same."""
     before, after = snapshot(price=models.IntegerAttribute()), snapshot(price=models.DecimalAttribute())
     store = Store(lamp(price={"N": "3"}))
     failed = store.done(convert_attribute(before, after, "price", lambda value: Decimal(value) * 100))
@@ -321,7 +321,7 @@ def test_a_value_that_would_be_converted_twice_is_refused() -> None:
 
 
 def test_a_value_that_cannot_be_converted_is_named() -> None:
-    """What the function raised, or what is neither of the old form nor of the new one."""
+    """The failure contains the raised error, or the value that fits neither form."""
     before, after = snapshot(size=models.UnicodeAttribute()), snapshot(size=models.IntegerAttribute())
     store = Store(lamp("1", size={"S": "large"}), lamp("2", size={"B": b"x"}))
     failed = store.done(convert_attribute(before, after, "size", int))
@@ -331,7 +331,7 @@ def test_a_value_that_cannot_be_converted_is_named() -> None:
 
 @pytest.mark.parametrize("name", ["lamp_id", "other"])
 def test_what_cannot_be_converted_in_its_place(name: str) -> None:
-    """What the primary key is made of, and what goes to another physical name."""
+    """This applies to parts of the primary key, and to values with a new stored name."""
     before = snapshot(other=models.UnicodeAttribute(attr_name="a"))
     after = snapshot(other=models.UnicodeAttribute(attr_name="b"))
     with pytest.raises(ConfigurationError, match=r"primary key|physical name"):
@@ -348,7 +348,7 @@ def test_dropping_leaves_what_is_stored_under_another_python_name() -> None:
 
 
 def test_a_function_changes_values_with_all_that_follows() -> None:
-    """Keys, folded copies and claims are those of the new values."""
+    """Keys, folded copies and claims match the new values."""
     now = snapshot(
         BY_NAME, folded=models.CanonicalAttribute(source="name"), mail=models.EmailAttribute(null=True, unique=True)
     )
@@ -375,7 +375,7 @@ def test_a_function_changes_values_with_all_that_follows() -> None:
     ],
 )
 def test_what_a_function_cannot_change(given: Mapping[str, Any], message: str) -> None:
-    """The item is a failure, and nothing is written."""
+    """The item fails, and nothing is written."""
     store = Store(lamp("1", folded={"S": "anna"}))
     failed = store.done(change_items(snapshot(folded=models.CanonicalAttribute(source="name")), lambda values: given))
     assert message in failed["LAMP#1", "#METADATA"]
@@ -408,7 +408,7 @@ def test_a_move_takes_claims_and_keys_along() -> None:
 
 
 def test_a_move_within_one_type_keeps_the_claim_for_the_new_key() -> None:
-    """The claim changes hands; nobody could take it in between."""
+    """The claim is transferred, so no other object can take it in between."""
     before = snapshot(email=models.EmailAttribute(null=True, unique=True))
     after = snapshot(primary=("NEW#{lamp_id}", "#"), email=models.EmailAttribute(null=True, unique=True))
     item = lamp("1", email={"S": "a"})
@@ -430,14 +430,14 @@ def test_a_place_that_is_taken_is_named() -> None:
 
 
 def test_what_went_along_with_a_parent_names_its_new_type() -> None:
-    """So that it is restored with it."""
+    """A restoration then includes it."""
     store = Store(lamp("1", deletedWith={"S": "Lamp#1"}), lamp("2", deletedWith={"S": "Lampion#1"}))
     store.done(rename_parent_marks("Lamp", "Light"))
     assert [item["deletedWith"]["S"] for item in store.items.values()] == ["Light#1", "Lampion#1"]
 
 
 def test_other_work_has_another_mark() -> None:
-    """A key that was edited after an interruption is not gone on with; the same one is, in another process too."""
+    """A key that was edited after an interruption starts again; the same key continues, in any process."""
     texts = ["{name}", "{lamp_id}"]
     marks = [digest_of("lamp", snapshot(), snapshot({"key": models.IndexKey("gs2", "LAMPS", text)})) for text in texts]
     assert len({*marks}) == 2

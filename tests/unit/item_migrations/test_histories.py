@@ -65,7 +65,7 @@ DELETED = {"N": "1735689600000"}
 
 
 class Histories(RuleBasedStateMachine):
-    """One table, one model, and what it was declared as one after the other."""
+    """One table, one model, and its declarations in sequence."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,10 +75,10 @@ class Histories(RuleBasedStateMachine):
         self.objects: dict[str, tuple[dict[str, Any], bool]] = {}
         self.made = 0
 
-    # What code writes.
+    # The values that code writes.
 
     def write(self, form: Snapshot, pk: str, values: Mapping[str, Any], *, deleted: bool = False) -> bool:
-        """As code of a form does: the object whole, with its keys and claims; it keeps what it does not know."""
+        """Write a whole object with keys and claims, like code of a schema; keep unknown attributes."""
         stored = {
             form.attributes[name].stored: form.attributes[name].stored_value(value) for name, value in values.items()
         }
@@ -109,7 +109,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(pk=IDS)
     def delete(self, pk: str) -> None:
-        """For good."""
+        """Delete an object permanently."""
         if self.objects.pop(pk, None) is not None:
             self.gone(self.now, pk)
 
@@ -131,7 +131,7 @@ class Histories(RuleBasedStateMachine):
     # How forms follow one another.
 
     def do(self, data: Any, *tasks: Task) -> bool:
-        """Each task, which may be interrupted once; whether all of it went through."""
+        """Execute each task, which may be interrupted once; return whether all succeeded."""
         for task in tasks:
             if data.draw(st.booleans()):
                 self.interrupted(task, data.draw(st.integers(0, 6)))
@@ -150,7 +150,7 @@ class Histories(RuleBasedStateMachine):
                     continue
 
     def old_code(self, data: Any, after: Callable[[dict[str, Any]], dict[str, Any]] = dict, form: Any = None) -> None:
-        """Old code writes once more; ``after`` is what its values are in the new form."""
+        """Let old code write once more; ``after`` converts its values to the new form."""
         form = form or self.now
         for pk, values, kind in data.draw(
             st.lists(st.tuples(IDS, st.lists(WORDS, min_size=6, max_size=6), IDS), max_size=3)
@@ -166,13 +166,13 @@ class Histories(RuleBasedStateMachine):
                     self.objects[pk] = after(found), deleted
 
     def name(self) -> str:
-        """One that was never there before."""
+        """Return a new name."""
         self.made += 1
         return f"n{self.made}"
 
     @rule(data=st.data(), index=st.sampled_from(["gs1", "gs2"]))
     def change_key(self, data: Any, index: str) -> None:
-        """A key is added to an index, or the one there is altered or removed."""
+        """Add a key to an index, or alter or remove it."""
         free = sorted({"lamp_id", *self.now.attributes} - {"deleted_at"})
         part = data.draw(st.none() | st.sampled_from(free))
         keys = {name: key for name, key in self.now.keys.items() if key.index != index}
@@ -210,13 +210,13 @@ class Histories(RuleBasedStateMachine):
         return data.draw(st.sampled_from(free)) if free else None
 
     def used(self, name: str) -> bool:
-        """Whether a key or a rule names an attribute."""
+        """Return whether a key or a rule names an attribute."""
         keys = any(f"{{{name}}}" in key.sort for key in self.now.keys.values())
         return keys or any(name in each.attributes for each in self.now.unique)
 
     @rule(data=st.data())
     def remove_attribute(self, data: Any) -> None:
-        """One that no key and no rule names."""
+        """Remove an attribute without keys and rules."""
         name = self.chosen(data)
         if name is None or self.used(name):
             return
@@ -258,7 +258,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def convert_attribute(self, data: Any) -> None:
-        """A text becomes a number, or the other way round; keys and claims follow."""
+        """Convert between strings and numbers, with keys and claims."""
         name = self.chosen(data)
         if name is None:
             return
@@ -273,7 +273,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def add_unique(self, data: Any) -> None:
-        """Of values that two objects have one is named, and the rule is not taken over."""
+        """Add a rule; if two objects have one value, it is reported, and the rule is not applied."""
         name = self.chosen(data)
         if name is None or any(each.attributes == (name,) for each in self.now.unique):
             return
@@ -300,7 +300,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(data=st.data(), prefix=st.sampled_from(["LAMP", "LIGHT"]), item_type=st.sampled_from(["Lamp", "Light"]))
     def move(self, data: Any, prefix: str, item_type: str) -> None:
-        """To other primary keys, another type, both, or back; old code makes objects of the old form meanwhile."""
+        """Move to other primary keys, another type, both, or back, while old code creates objects."""
         after = replace(self.now, primary=Key(f"{prefix}#{{lamp_id}}", "#"), item_type=item_type)
         assert self.do(data, move_items(self.now, after))
         moved = (prefix, item_type) != (self.now.primary.partition.split("#")[0], self.now.item_type)
@@ -311,7 +311,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def change_items(self, data: Any) -> None:
-        """A function over items: every 1 becomes a 2, where that is not unique."""
+        """Apply a function to items: every 1 becomes a 2, unless it is unique."""
         name = self.chosen(data)
         if name is None or any(name in each.attributes for each in self.now.unique):
             return
@@ -327,7 +327,7 @@ class Histories(RuleBasedStateMachine):
 
     @invariant()
     def every_item_is_of_the_last_form(self) -> None:
-        """Items, keys and claims, each as the last form makes them of the objects' values; and nothing else."""
+        """Items, keys and claims match the last schema for the objects' values, and no others exist."""
         expected = {}
         for pk, (values, deleted) in self.objects.items():
             key = self.now.primary_key({"lamp_id": pk})
@@ -351,7 +351,7 @@ class Histories(RuleBasedStateMachine):
 Histories.TestCase.settings = settings(
     max_examples=EXAMPLES,
     stateful_step_count=20,
-    # Shrinking a history takes minutes: HISTORY_SHRINK=1 asks for it.
+    # Shrinking a history takes minutes: HISTORY_SHRINK=1 enables it.
     phases=[Phase.generate, Phase.reuse, *([Phase.shrink] if "HISTORY_SHRINK" in os.environ else [])],
 )
 TestHistories = Histories.TestCase

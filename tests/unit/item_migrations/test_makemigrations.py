@@ -1,4 +1,4 @@
-"""``makemigrations`` writes what has changed of models in DynamoDB, in words that a person reads."""
+"""``makemigrations`` writes readable changes of models in DynamoDB."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def name(**options: Any) -> Any:
 
 
 def test_a_file_reads_as_the_model(app: History) -> None:
-    """What is stored of it, and nothing else of its declaration."""
+    """It contains the stored parts of the declaration, and no others."""
     email = models.EmailAttribute("e-mail", unique=True, canonical=True, null=True, help_text="Where to write.")
     app.model(keys=BY_NAME, name=name(max_length=40), email=email, qty=models.IntegerAttribute(default=1))
     app.make()
@@ -115,7 +115,7 @@ def test_a_condition_follows_a_name_and_is_altered_with_its_key(app: History) ->
 
 
 def test_what_decides_nothing_that_is_stored_is_no_change(app: History) -> None:
-    """Labels, validation, and a text that is an e-mail address from now on."""
+    """Labels, validation, and a string that becomes an e-mail address are not changes."""
     app.model(name=name())
     app.make()
     app.model(name=models.EmailAttribute("name", max_length=9, help_text="x", validators=[print]))
@@ -179,7 +179,7 @@ def test_what_decides_nothing_that_is_stored_is_no_change(app: History) -> None:
 def test_a_change_is_one_operation_with_a_name(
     app: History, before: dict[str, Any], after: dict[str, Any], file: str, operations: list[str]
 ) -> None:
-    """The file is called by what it does, and nothing is left to be written."""
+    """The file's name describes the change, and a second run finds none."""
     app.model(**{"name": name(), **before})
     app.make()
     app.model(**{"name": name(), **after})
@@ -209,7 +209,7 @@ def test_what_keeps_its_stored_name_is_renamed_without_a_question(app: History) 
 
 
 def test_without_anybody_to_ask_nothing_is_lost(app: History) -> None:
-    """The values stay, and the log says how to say what was meant."""
+    """The values are kept, and the log names the options."""
     app.model(name=name(null=True))
     app.make()
     app.model(title=name(null=True))
@@ -223,7 +223,7 @@ def test_without_anybody_to_ask_nothing_is_lost(app: History) -> None:
 
 
 def test_a_value_for_items_that_lack_a_required_attribute_is_asked(app: History) -> None:
-    """As of a column of SQL; the answer is in the file."""
+    """The question is the same as for an SQL column, and the file contains the answer."""
     app.model()
     app.make()
     app.model(qty=models.IntegerAttribute())
@@ -249,7 +249,7 @@ def test_a_model_that_was_renamed(app: History) -> None:
 
 
 def test_without_anybody_to_ask_a_model_that_may_have_been_renamed_is_named(app: History) -> None:
-    """Its items stay, and the log says how to say what was meant; written so, the rest is found."""
+    """Its items are kept, and the log names the options; with the right one, the rest is detected."""
     app.model(name=name())
     app.make()
     app.forget("Shop")
@@ -264,7 +264,7 @@ def test_without_anybody_to_ask_a_model_that_may_have_been_renamed_is_named(app:
 
 
 def test_a_model_that_is_gone(app: History) -> None:
-    """Its items stay, and the operation says so."""
+    """Its items are kept, and the operation says so."""
     app.model(name=name())
     app.model("Depot")
     app.make()
@@ -294,7 +294,7 @@ def test_sql_models_beside_ours_are_in_the_same_file(app: History) -> None:
 
 
 def test_an_app_without_migrations_stays_so(tmp_path: Path) -> None:
-    """Until it is named: then it begins with all its models."""
+    """Once the app is named, it starts with all its models."""
     with history(tmp_path, project=True) as app:
         app.model()
         said = app.run("makemigrations", "--dry-run")
@@ -324,7 +324,7 @@ def test_a_migration_that_is_not_applied_can_be_updated(app: History) -> None:
 
 
 def test_two_branches_can_be_merged(app: History) -> None:
-    """As Django merges them."""
+    """Django merges them."""
     app.model()
     app.make()
     app.model(town=name(null=True))
@@ -337,13 +337,13 @@ def test_two_branches_can_be_merged(app: History) -> None:
 
 
 def test_migrations_of_the_app_itself_have_to_have_a_place() -> None:
-    """They would be written into what is installed."""
+    """They would be written into the installed package."""
     with pytest.raises(CommandError, match=r"MIGRATION_MODULES = \{'dynamo_single'"):
         call_command("makemigrations", "dynamo_single")
 
 
 def test_a_projects_own_command_finds_both() -> None:
-    """Its autodetector is kept, and ours is on top."""
+    """Its autodetector is kept below ours."""
     theirs = type("Theirs", (MigrationAutodetector,), {})
     other = type("Command", (djangos.Command,), {"autodetector": theirs})
     mixed: Any = type("Command", (MakemigrationsMixin, other), {})
@@ -352,7 +352,7 @@ def test_a_projects_own_command_finds_both() -> None:
 
 
 def test_both_commands_of_a_project_have_one_autodetector() -> None:
-    """As Django's ``commands.E001`` demands."""
+    """Django's ``commands.E001`` requires this."""
     theirs = type("Theirs", (MigrationAutodetector,), {})
     bases = {MakemigrationsMixin: djangos.Command, MigrateMixin: migrate.Command}
     made, migrated = (
@@ -363,7 +363,7 @@ def test_both_commands_of_a_project_have_one_autodetector() -> None:
 
 
 def test_the_edges_of_a_relation_are_a_model_that_is_made(app: History) -> None:
-    """The relation itself is stored nowhere; its edges have keys as any items have."""
+    """The relation itself is not stored; its edges have keys like any items."""
     app.model("Tag")
     app.model(tags=models.ManyToMany("histories.Tag"))
     app.make()
@@ -375,7 +375,7 @@ def test_the_edges_of_a_relation_are_a_model_that_is_made(app: History) -> None:
 
 
 def test_a_schema_of_a_map_or_of_a_list_is_no_change(app: History) -> None:
-    """It says what is written from now on, and nothing of how it is stored."""
+    """It affects later writes, but not the stored form."""
     declared = type("Line", (), {"price": models.NumberAttribute()})
     app.model(
         data=models.MapAttribute(default=dict),

@@ -1,4 +1,4 @@
-"""Operations change a state, are written into files, and are reduced where two make one."""
+"""Operations change a state, are written to files, and are reduced if possible."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def key(text: str = "SHOP") -> IndexKey:
 
 
 def upper(values: Any) -> Any:
-    """What a project changes items by."""
+    """Return a project's change of items."""
     return {"name": values["name"].upper()}
 
 
@@ -60,7 +60,7 @@ OPERATIONS: list[Any] = [
 
 @pytest.mark.parametrize("operation", [ADD, *OPERATIONS], ids=lambda each: type(each).__name__)
 def test_an_operation_survives_a_file(operation: Any) -> None:
-    """It is written by its public name, and read back it does the same."""
+    """The file contains its public name, and the loaded operation has the same effect."""
     text, imports = OperationWriter(operation, indentation=0).serialize()
     known: dict[str, Any] = {}
     exec("\n".join(imports), known)  # noqa: S102 - what was just written
@@ -71,7 +71,7 @@ def test_an_operation_survives_a_file(operation: Any) -> None:
 
 
 def test_operations_one_after_the_other() -> None:
-    """Each takes the state as the one before left it, also a clone of it."""
+    """Each one gets the state of the previous one, or a clone of it."""
     state = ProjectState()
     for operation in (ADD, *OPERATIONS[:-2]):
         state = state.clone()
@@ -92,7 +92,7 @@ def test_states_do_not_share_what_changes() -> None:
 
 
 def test_an_operation_on_a_model_that_was_not_added() -> None:
-    """The error names what has to come first."""
+    """The error names the missing earlier operation."""
     with pytest.raises(ConfigurationError, match="An AddModel has to come first"):
         OPERATIONS[0].state_forwards("shops", ProjectState())
 
@@ -145,7 +145,7 @@ def test_a_rename_is_followed_everywhere() -> None:
 
 
 def reduced(*operations: Any) -> list[str]:
-    """What an optimizer makes of operations."""
+    """Return the optimizer's result."""
     return [each.describe() for each in MigrationOptimizer().optimize(list(operations), "shops")]
 
 
@@ -179,12 +179,12 @@ def reduced(*operations: Any) -> list[str]:
     ],
 )
 def test_what_two_operations_make(operations: list[Any], expected: list[str]) -> None:
-    """One of them, or none; what runs a function stays where it is."""
+    """One remains, or none; operations with functions are kept."""
     assert reduced(*operations) == expected
 
 
 def test_two_models_are_reduced_each_by_itself() -> None:
-    """Operations on another model stand in nobody's way, but for what refers to it."""
+    """Operations on another model do not interfere, unless it has references."""
     other = items.AddModel(
         name="Depot", item_type="Depot", primary=Key("D#{shop_id}", "#"), attributes=ADD.snapshot.attributes
     )

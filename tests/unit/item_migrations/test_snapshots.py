@@ -1,4 +1,4 @@
-"""A snapshot gives what the present model gives: values, keys and claims, and survives being written into a file."""
+"""A snapshot has the same values, keys and claims as the model, and survives a migration file."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def objects(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
 
 
 def outcome(function: Any, *arguments: Any) -> Any:
-    """What a function gives, or that it refuses."""
+    """Return the result of a function, or that it raises an error."""
     try:
         return function(*arguments)
     except (InvalidValue, EmptyKeyPart) as error:
@@ -70,7 +70,7 @@ def outcome(function: Any, *arguments: Any) -> Any:
 
 
 def claims(found: Callable[[], dict[tuple[str, ...], ItemKey]]) -> dict[tuple[str, ...], ItemKey] | None:
-    """The claims; none where a value cannot have one, such as a text of which nothing is left when it is folded."""
+    """Return the claims; none if a value cannot have one, such as a string with an empty folded form."""
     try:
         return found()
     except InvalidValue:
@@ -79,7 +79,7 @@ def claims(found: Callable[[], dict[tuple[str, ...], ItemKey]]) -> dict[tuple[st
 
 @given(objects())
 def test_values_keys_and_claims_are_those_of_the_model(given: tuple[str, dict[str, Any]]) -> None:
-    """Of any values, also those that a key refuses."""
+    """This includes values that a key rejects."""
     label, values = given
     model, snapshot = MODELS[label], SNAPSHOTS[label]
     item = {"pk": {"S": "p"}, "sk": {"S": "s"}, **attributes_item(model, values)}
@@ -92,7 +92,7 @@ def test_values_keys_and_claims_are_those_of_the_model(given: tuple[str, dict[st
 
 @pytest.mark.parametrize("labels", in_tens([*MODELS]), ids=lambda labels: labels[0])
 def test_a_snapshot_survives_a_migration_file(labels: Sequence[str]) -> None:
-    """Django's writer writes it, and what is read back is equal."""
+    """Django's writer writes it, and the loaded snapshot is equal."""
     for label in labels:
         text, imports = MigrationWriter.serialize(SNAPSHOTS[label])
         known: dict[str, Any] = {}
@@ -103,7 +103,7 @@ def test_a_snapshot_survives_a_migration_file(labels: Sequence[str]) -> None:
 
 @pytest.mark.parametrize("labels", in_tens([*MODELS]), ids=lambda labels: labels[0])
 def test_fingerprints_are_those_of_the_model(labels: Sequence[str]) -> None:
-    """Of keys, attributes and rules."""
+    """This includes keys, attributes and rules."""
     for label in labels:
         model, snapshot = MODELS[label], SNAPSHOTS[label]
         keys = {name: snapshot.key_fingerprint(name) for name in snapshot.access_keys}
@@ -117,7 +117,7 @@ def test_fingerprints_are_those_of_the_model(labels: Sequence[str]) -> None:
 
 
 def test_how_fingerprints_read() -> None:
-    """They stand in the table, so they are as stable as the stored layout."""
+    """The table contains them, so they are as stable as the stored layout."""
     member, coupon = SNAPSHOTS["catalog.Member"], SNAPSHOTS["catalog.Coupon"]
     assert member.key_fingerprint("trash") == "gs1 TRASH#Member {deletedAt:timestamp}#{member_id:text}"
     assert [member.claim_rule(each).fingerprint for each in member.unique] == ["email:text:canonical", "badge:number"]
@@ -138,7 +138,7 @@ def test_how_fingerprints_read() -> None:
     ],
 )
 def test_the_form_of_an_attribute_is_the_plainest_class(attribute: Any, path: str, options: dict[str, Any]) -> None:
-    """A text that becomes an e-mail address is stored as before: no migration."""
+    """A string that becomes an e-mail address is stored as before, without a migration."""
     assert form_of(attribute) == (path, options)
 
 
@@ -155,7 +155,7 @@ class Shouting(models.UnicodeAttribute):
 
 
 class Noted(Shouting):
-    """It says what it is made of."""
+    """A custom attribute that describes its construction."""
 
     def stored_options(self) -> dict[str, Any]:
         """The mark."""
@@ -169,7 +169,7 @@ def described(attribute: Any) -> Snapshot:
 
 
 def test_an_attribute_of_a_project_is_named_by_its_path() -> None:
-    """Its options are kept, and encode as the declared one."""
+    """Its options are kept, and it encodes like the declared one."""
     stored = described(Noted(mark="!")).attributes["word"]
     assert (stored.kind, stored.options) == (f"{__name__}.Noted", {"mark": "!"})
     assert stored.stored_value("a") == {"S": "a!"}
@@ -182,7 +182,7 @@ def test_an_attribute_that_cannot_be_made_again_is_refused() -> None:
 
 
 def test_renaming_in_python_alone_changes_no_fingerprint() -> None:
-    """The physical name stays, and so does the key; another literal is another key."""
+    """The stored name and the key are the same; another literal makes another key."""
 
     def snapshot(name: str, literal: str) -> Snapshot:
         with forgotten():
@@ -196,7 +196,7 @@ def test_renaming_in_python_alone_changes_no_fingerprint() -> None:
 
 
 def test_what_an_item_lacks_has_the_default_of_then() -> None:
-    """As the present model reads it."""
+    """The model reads it the same way."""
     with forgotten():
         model = declare(
             "Lamp", ("L#{lamp_id}", "#"), lamp_id=models.IdAttribute(), watts=models.IntegerAttribute(default=40)
@@ -209,7 +209,7 @@ assert all(model in MODELS.values() for model in (Coupon, Member, Sample, Seat))
 
 @given(number=st.integers(0, 99), moment=BY_KIND["timestamp"], is_deleted=st.booleans())
 def test_shards_are_those_of_the_model(number: int, moment: datetime.datetime, *, is_deleted: bool) -> None:
-    """By the schedule that the table says, in each key and in the trash."""
+    """They follow the table's schedule, in each key and in the trash."""
     schedule = Schedule((Entry(0, 1), Entry(900_000_000, 5), Entry(1_500_000_000, 8)))
     values = {
         "visit_id": f"v{number}",
@@ -235,7 +235,7 @@ def test_renaming_keeps_what_shards_are_divided_by() -> None:
 
 
 def test_a_model_that_gets_shards_leaves_its_items_as_they_are() -> None:
-    """One shard is stored as none is, so that a migration finds nothing to write."""
+    """One shard has the layout of an unsharded key, so the migration does not write."""
     after = SNAPSHOTS[Visit._meta.label]
     keys = {name: replace(key, sharded=False) for name, key in after.keys.items()}
     before = dataclasses.replace(after, primary=replace(after.primary, sharded=False), keys=keys)
