@@ -140,7 +140,8 @@ class GroupsManager(MembershipManager, KeysManager):
         users = {user.pk: user for user in instances}
         pairs = [(pk, group_id) for pk, user in users.items() for group_id in sorted(user.group_ids or ())]
         queryset = querysets[0] if querysets else self.model._default_manager.all()
-        return self._prefetch(pairs, _by_keys(queryset, {group_id for _, group_id in pairs}))
+        wanted = {group_id for _, group_id in pairs}
+        return self._prefetch(pairs, queryset, lambda whole: _by_keys(whole, wanted))
 
 
 class MembersAsked(Asked, frozen=True):

@@ -25,7 +25,7 @@ STATEMENTS = "dynamo_single.orm."
 #: Functions of them that run several statements one after the other: those of a module, without the exceptions.
 CONTAINERS = {
     f"{STATEMENTS}query.many_to_many": {"get_prefetch_querysets", "_prefetch"},
-    f"{STATEMENTS}results.prefetch": {"fetch_related"},
+    f"{STATEMENTS}results.prefetch": set[str](),
     f"{STATEMENTS}query.write_methods": {"_removed", "_updated", "_created", "_bulk_updated", "delete", "update"},
     f"{STATEMENTS}query.async_methods": set[str](),
     f"{STATEMENTS}query.iterate": set[str](),
@@ -93,9 +93,10 @@ def _statement() -> FrameType | None:
     found = None
     for frame in reversed(frames):
         module, name = frame.f_globals.get("__name__", ""), frame.f_code.co_name
+        if (module, name) == JOINED:
+            return None
         if name not in CONTAINERS.get(module, {name}):
             found = None
         elif found is None and module.startswith(STATEMENTS):
             found = frame
-    is_joined = found is not None and (found.f_globals["__name__"], found.f_code.co_name) == JOINED
-    return None if is_joined else found
+    return found

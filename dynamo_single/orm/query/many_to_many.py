@@ -7,7 +7,7 @@ user. This module must not know how the relation is declared.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
@@ -23,6 +23,7 @@ from dynamo_single.orm.conditions.terms import MAX_MEMBERS
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.schema import registry, secrecy
+from dynamo_single.orm.schema.fields.references import without_slice
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.types import Defaults, DynamoModel, all_plain
 from dynamo_single.table.flow import call_sync, is_run, run
@@ -214,13 +215,24 @@ class RelatedManager:
             raise self.model.DoesNotExist(f"No {self.model._meta.label} has pk {hidden}. Nothing was written.")
         return found | there
 
-    def _prefetch(self, pairs: Sequence[tuple[Any, Any]], queryset: Any) -> Any:
-        """Return the result of ``get_prefetch_querysets()`` for the two ends of each edge and the related objects."""
-        found = {obj.pk: obj for obj in queryset}
-        asked = state_of(queryset)
+    def _prefetch(self, pairs: Sequence[tuple[Any, Any]], queryset: Any, narrowed: Callable[[Any], Any]) -> Any:
+        """Return the result of ``get_prefetch_querysets()`` for the two ends of each edge and the related objects.
+
+        ``narrowed`` returns the queryset of the objects at the ends of the edges. A slice is that of each owner.
+        """
+        whole, start, stop = without_slice(queryset)
+        chosen = narrowed(whole)
+        found = {obj.pk: obj for obj in chosen}
+        pairs = [pair for pair in pairs if pair[1] in found]
+        asked = state_of(chosen)
         if asked.ordering or asked.reversed:
             places = {pk: place for place, pk in enumerate(found)}
-            pairs = sorted([pair for pair in pairs if pair[1] in places], key=lambda pair: places[pair[1]])
+            pairs = sorted(pairs, key=lambda pair: places[pair[1]])
+        if queryset.query.is_sliced:
+            owned: dict[Any, list[tuple[Any, Any]]] = {}
+            for pair in pairs:
+                owned.setdefault(pair[0], []).append(pair)
+            pairs = [pair for edges in owned.values() for pair in edges[start:stop]]
         return self._prefetched_from(pairs, found)
 
     def _prefetched_from(self, pairs: Sequence[tuple[Any, Any]], found: Mapping[Any, Any]) -> Any:
@@ -339,7 +351,7 @@ class EdgesManager(RelatedManager):
         behind: Any = super()
         queryset = querysets[0] if querysets else behind.get_queryset()
         wanted = list(dict.fromkeys(far for _, far in pairs))
-        return self._prefetch(pairs, queryset.filter(pk__in=wanted) if wanted else queryset.none())
+        return self._prefetch(pairs, queryset, lambda whole: whole.filter(pk__in=wanted) if wanted else whole.none())
 
     async def _set(self, wanted: Mapping[Any, Any], clear: bool, through_defaults: Defaults) -> None:
         if clear:

@@ -6,9 +6,10 @@ is evaluated.
 
 from __future__ import annotations
 
-import builtins
 import datetime
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, cast
 
 from django.db import models
@@ -396,23 +397,26 @@ class QuerySet(AsyncQuerySet[M]):
             united, *others = [each for each in others if not each.query.is_empty()] or [self]
         if not others:
             return cast(Self, united)
-        if all or not builtins.all(map(united._is_united_by_conditions, others)):
-            return cast(Self, set_operations.combined(united, others, "union", keeps_duplicates=all))
-        for other in others:
-            united = united | other
+        found = None if all else united._united_by_conditions(others)
+        if found is None:
+            found = set_operations.combined(united, others, "union", keeps_duplicates=all)
+        return cast(Self, found)
+
+    def _united_by_conditions(self, others: Sequence[Any]) -> Any:
+        """Return a union that is one query for objects, or for the same columns; ``None`` if there is none."""
+        for each in (self, *others):
+            if getattr(each, "model", None) is not self.model or each.query.combinator:
+                return None
+            if each._asked.interpreted or each._asked.computation is not None:
+                return None
+        try:
+            united = reduce(or_, others, self)
+        except NotSupported:
+            return None
         # Only rows without the primary key can be equal.
         united = united._chain() if self._asked.columns is None else united.distinct()
         united.query.clear_ordering(force=True)
-        result: Self = united
-        return result
-
-    def _is_united_by_conditions(self, other: Any) -> bool:
-        """Return whether a union with another queryset is one query for objects, or for the same columns."""
-        if getattr(other, "model", None) is not self.model or self.query.combinator or other.query.combinator:
-            return False
-        is_one = self._asked == other._asked and not (self.query.is_sliced or other.query.is_sliced)
-        asked = self._asked
-        return self._is_combined_by_pk(other) or (is_one and not (asked.interpreted or asked.computation))
+        return united
 
     def intersection(self, *other_qs: object) -> Self:
         """Return the objects that all of the querysets have, as ``filter(pk__in=other)``; ``order_by()`` sorts them.

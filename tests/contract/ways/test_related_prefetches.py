@@ -40,6 +40,11 @@ PREFETCHES: dict[str, Callable[[Shop], Any]] = {
     "of three levels": in_lines,
     "tags": lambda shop: opened(shop, shop.all(shop.Tag).filter(name="sale"), "tags", "Product"),
     "tags in order": lambda shop: opened(shop, shop.all(shop.Tag).order_by("-name"), "tags", "Product"),
+    "tags sliced for each": lambda shop: opened(shop, shop.all(shop.Tag).order_by("-name")[:1], "tags", "Product"),
+    "later tags for each": lambda shop: opened(shop, shop.all(shop.Tag).order_by("name")[1:], "tags", "Product"),
+    "products sliced for each": lambda shop: opened(
+        shop, shop.all(shop.Product).order_by("-price")[1:3], "products", "Tag"
+    ),
     "products of tags": lambda shop: opened(shop, shop.all(shop.Product).order_by("-price"), "products", "Tag"),
 }
 

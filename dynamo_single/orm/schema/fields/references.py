@@ -38,7 +38,7 @@ def saving_manager_class(base: Any) -> type:
     return type(base.__name__, (mixin, base), {"__module__": base.__module__})
 
 
-def _without_slice(queryset: Any) -> tuple[Any, int, int | None]:
+def without_slice(queryset: Any) -> tuple[Any, int, int | None]:
     """Return a queryset without its slice, so that it accepts conditions, and the bounds of the slice."""
     whole = queryset.all()
     whole.query.clear_limits()
@@ -72,7 +72,7 @@ class ReverseManagerMixin:
 
     def _sliced_for_each(self, instances: Any, sliced: object) -> Any:
         """Return the rows that Django would query with window functions, in the same form."""
-        whole, start, stop = _without_slice(sliced)
+        whole, start, stop = without_slice(sliced)
         found = []
         for parent in instances:
             (pk,) = self.field.get_foreign_related_value(parent)
@@ -87,7 +87,7 @@ class ReverseManagerMixin:
         queryset = with_mode_of(self.instance, queryset)
         if not queryset.query.is_sliced:
             return behind._apply_rel_filters(queryset)
-        whole, start, stop = _without_slice(queryset)
+        whole, start, stop = without_slice(queryset)
         return behind._apply_rel_filters(whole)[start:stop]
 
     def add(self, *objs: DynamoModel, bulk: bool = True) -> None:
