@@ -88,7 +88,7 @@ class DynamoModelAdmin(
     paginator = KeyPaginator
     #: The most bytes that a list reads into memory for features that no key supports; ``0`` for the default of
     #: ``allow_in_memory()``.
-    list_max_bytes = 2 * 1024 * 1024
+    list_max_bytes = 1024 * 1024
     #: The most rows that it reads for them; ``None`` if only the bytes are bounded, ``0`` to read none.
     list_max_in_memory: int | None = None
     #: The most items that a scan of a larger list may read; ``0`` disables scans.

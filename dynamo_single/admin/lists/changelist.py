@@ -229,7 +229,6 @@ class KeyChangeList(ScanningChangeList):
         # Rows that the page needs anyway also serve the list. If there are too many, keys do.
         asks_all = self.date_hierarchy or self.add_facets or any(map(row_lookup, self.filter_specs))
         if asks_all and not self._is_held() and in_memory.is_exceeded_by(self.root_queryset):
-            self._is_large = not self.query and not self.get_filters_params()
             self._read_by_keys(request)
             return
         try:
@@ -246,6 +245,9 @@ class KeyChangeList(ScanningChangeList):
 
     def _read_by_keys(self, request: HttpRequest) -> None:
         """Read a page of a large list, or the first step of a scan if keys do not support it or find a row."""
+        # All rows were too many, and need not be counted.
+        is_whole = not self.query and not self.get_filters_params()
+        self._is_large = is_whole and in_memory.is_exceeded_by(self.root_queryset)
         held = in_memory.disable(request), self.queryset, self.root_queryset
         self.is_complete = not self.query or not self.search_fields
         try:

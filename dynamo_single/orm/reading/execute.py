@@ -152,8 +152,7 @@ async def count(
         return sum(1 for item in found if _is_of_model(plan, item))
     reader = await open_reader(table, plan)
     total, is_exact, requests = 0, limit_is_exact(plan), _compile_count(reader.table, plan)
-    # A response ends at a megabyte, except the last one of each request.
-    left = None if megabytes is None else megabytes + len(requests) - 1
+    read = 0
 
     def sources() -> Iterator[PageSource[Item]]:
         for request in requests:
@@ -165,13 +164,18 @@ async def count(
     if plan.is_sharded and stop is None:
         return max(sum(await in_parallel(reader.table, total_of, sources())) - skip, 0)
     at_once = max_parallel_reads(reader.table) if stop is None and len(requests) > 1 else 1
-    async with aclosing(pages_of(reader, sources(), partial(_counted, plan), at_once=at_once)) as numbers:
-        async for number in numbers:
+    counted = partial(_counted_page, plan)
+    async with aclosing(pages_of(reader, sources(), counted, at_once=at_once)) as numbers:
+        async for number, has_more in numbers:
             total += number
-            left = None if left is None else left - 1
-            if stop is not None and (total >= stop or left == -1):
+            read += has_more  # such a response has read a megabyte
+            if stop is not None and (total >= stop or (megabytes is not None and read >= megabytes)):
                 return max(stop - skip, 0)
     return max(total - skip, 0)
+
+
+def _counted_page(plan: Plan, response: Response) -> tuple[int, bool]:
+    return _counted(plan, response), "LastEvaluatedKey" in response
 
 
 def _counted(plan: Plan, response: Response) -> int:
