@@ -1,4 +1,4 @@
-"""What the tests share: one engine for each worker, and an empty table for each test that asks for one."""
+"""Shared test setup: one engine per worker, and an empty table for each test that uses one."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ sys.dont_write_bytecode = False
 os.environ.setdefault(redirects.VARIABLE, redirects.UNGUARDED)
 redirects.inherit()
 
-# What a test makes is freed without the garbage collector, but for some cycles. To look at everything that is there,
-# which grows with every test, took it a tenth of the time; to look at what a test still works with, a twentieth.
+# Reference counting frees most objects of a test. A full garbage collection, which grows with every test, took a tenth
+# of the time, and a collection of young objects a twentieth.
 gc.set_threshold(200_000, 20, 20)
 
-# With each other ROOT_URLCONF Django works all addresses out again. What a pattern means stays, and takes half of that.
+# With each new ROOT_URLCONF, Django resolves all URLs again. Compiled patterns are cached, which saves half of that.
 resolvers.normalize = cache(resolvers.normalize)
 
-# Timings are no matter of tests: another process may take the processor meanwhile. What a function's fixtures make is
-# the same for all examples of a property, which begin by emptying it. A property without a number of its own is tried
-# with 10 examples; in a deep run with 200, which is twice what Hypothesis takes.
+# Tests do not depend on times: another process may use the processor. The examples of a property share a function's
+# fixtures, and start by emptying them. A property without a number has 10 examples, and 200 in a deep run, twice
+# Hypothesis' default.
 settings.register_profile(
     "tests",
     deadline=None,
@@ -65,7 +65,7 @@ ALL_FILES = "TEST_ALL_FILES"
 FIRST = ("tests/upstream", "tests/benchmarks", "tests/helpdesk")
 
 
-#: Fixtures of pytest-django that every test asks for, each with the mark or fixture without which it does nothing.
+#: Fixtures of pytest-django that every test uses, each with the mark or fixture without which it has no effect.
 FOR_SOME = {
     "_django_db_marker": "django_db",
     "_django_set_urlconf": "urls",
@@ -73,13 +73,13 @@ FOR_SOME = {
     "_template_string_if_invalid_marker": "ignore_template_errors",
     "_live_server_helper": "live_server",
 }
-#: What these ask for themselves. A test's own fixtures get it when they ask.
+#: Fixtures that these use. A test's own fixtures still get them.
 ASKED_FOR = {"monkeypatch", "request"}
 
-#: What ``--durations`` lists of setting up and tearing down, in seconds.
+#: The minimum of set-ups and tear-downs in ``--durations``, in seconds.
 SLOW_FIXTURE = 0.05
 
-#: The sites of the project. Checks look at all that there are, and those of tests would be theirs.
+#: The project's sites. Checks inspect all sites, including those of tests.
 _sites: set[AdminSite] = set()
 
 
@@ -95,20 +95,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def end_worker() -> NoReturn:
-    """End this process as Python does, but for taking apart all that there is: that took each worker a second or two.
+    """End this process like Python, without destroying all objects: that took each worker a second or two.
 
-    It is called after what was registered later. What was registered before are the two that are called here.
+    It runs after later registrations. The two earlier ones are called here.
     """
     weakref.finalize._exitfunc()  # type: ignore[attr-defined]
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0)  # what xdist waits for is that the process ends: its result has been sent
+    os._exit(0)  # xdist waits for the end of the process, which has sent its results
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make no test of a case that only a deep run asks for, if there are others.
+    """Skip cases of the deep run, if there are others.
 
     Such tests were a twelfth of all, and every worker made them.
     """
@@ -116,7 +116,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     marks = metafunc.definition.own_markers
     for place, mark in enumerate(marks):
-        if mark.name != "parametrize" or not isinstance(mark.args[1], list):  # an iterator can be asked once
+        if mark.name != "parametrize" or not isinstance(mark.args[1], list):  # an iterator works only once
             continue
         usual = [each for each in mark.args[1] if not _is_deep(each)]
         if 0 < len(usual) < len(mark.args[1]):
@@ -128,7 +128,7 @@ def _is_deep(case: object) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what only a deep run asks for, and begin with what takes longest."""
+    """Skip tests of the deep run, and start with the slowest."""
     left_out = [] if IS_DEEP else [item for item in items if item.get_closest_marker("deep")]
     if ALL_FILES in os.environ and not IS_DEEP:
         left_out += beyond_sample([item for item in items if item.get_closest_marker("deep") is None], SEED)
@@ -142,7 +142,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def leave_out_fixtures(item: Any) -> None:
-    """Let a test do without the fixtures of pytest-django that would do nothing: a seventh of a short test."""
+    """Remove fixtures of pytest-django without effect from a test: they take a seventh of a short test."""
     has = {mark.name for mark in item.iter_markers()}.union(item.fixturenames)
     needless = {name for name, wanted in FOR_SOME.items() if wanted not in has}
     if needless == FOR_SOME.keys():
@@ -151,20 +151,20 @@ def leave_out_fixtures(item: Any) -> None:
 
 
 def pytest_collection() -> None:
-    """Remember which sites there are before modules of tests make theirs, and that what there is by now stays."""
+    """Record the sites before test modules create theirs, and freeze existing objects."""
     _sites.update(all_sites)
     gc.freeze()
 
 
 def forget_sites() -> None:
-    """Let the checks know no sites but the project's."""
+    """Make the checks ignore all sites except the project's."""
     for site in {*all_sites} - _sites:
         all_sites.discard(site)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """In a worker, report what can be read somewhere: of a test that passes the call, and not that it began and ended.
+    """In a worker, report only useful events: the call of a passed test, without its start and end.
 
     A message of each step to the process that prints them took the two of them a fortieth of the time.
     """
@@ -183,10 +183,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def state_of_one_module() -> Iterator[None]:
-    """What a module's tests make of sites and settings is not the next one's.
+    """Restore the sites and settings that a module's tests change.
 
-    Settings that are restored in another order than they were changed in leave a table behind, whose errors would
-    appear in tests of another module.
+    Settings that are restored in another order leave a table behind, whose errors would appear in another module.
     """
     declared = set(project_settings.DYNAMO_SINGLE)
     yield
@@ -195,7 +194,7 @@ def state_of_one_module() -> Iterator[None]:
 
 
 def pytest_collection_finish() -> None:
-    """What was collected stays: the garbage collector need not look at it again and again."""
+    """Freeze the collected objects for the garbage collector."""
     forget_sites()
     gc.collect()
     gc.freeze()
@@ -203,9 +202,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_unconfigure(config: pytest.Config) -> Iterator[None]:
-    """pytest looks for errors in what nobody refers to any more. It does so twice, and Python again: once is enough.
+    """pytest looks for errors in unreferenced objects twice, and Python again: once is enough.
 
-    In a worker not once: nobody hears of what is found there, since its result has been sent by then.
+    In a worker, no search is needed, since its results have been sent.
     """
     if hasattr(config, "workerinput"):
         gc.freeze()

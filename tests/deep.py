@@ -1,6 +1,6 @@
-"""What `make test` leaves to `make test-deep`, which runs every test with the larger numbers (``TEST_DEEP=1``).
+"""Tests that `make test` leaves to `make test-deep`, which runs every test with the larger numbers (``TEST_DEEP=1``).
 
-docs/reference/tests.md lists both; a test compares the page with what is marked and numbered.
+docs/reference/tests.md lists both; a test compares the page with the marks and numbers.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ IS_DEEP = os.environ.get("TEST_DEEP", "") not in ("", "0")
 #: A test, or a case of one, that only `make test-deep` runs: ``@deep``, or ``pytest.param(..., marks=deep)``.
 deep = pytest.mark.deep
 
-#: A test that does what `make check` does, for those who run the tests alone: `make test` runs both.
+#: A test with a part of `make check`, for runs of only the tests: `make test` runs both.
 by_make_check = pytest.mark.skipif("TEST_BESIDE_CHECKS" in os.environ, reason="make check does this beside the tests")
 
 
 def examples(normal: int, deep: int, name: str = "") -> int:
-    """How many examples to try: in a normal run, in a deep one, or as an environment variable says."""
+    """Return the number of examples for a normal run, a deep run, or an environment variable."""
     return int(os.environ.get(name, 0)) or (deep if IS_DEEP else normal)
 
 
-#: The number of the day: what is drawn today. Processes that this one starts inherit it.
+#: The number of the day, which selects today's cases. Child processes inherit it.
 SEED: Final = int(os.environ.setdefault("TEST_SEED", str(datetime.now(UTC).toordinal())))
 #: How many cases of one parametrized test `make test` runs.
 CASES: Final = 4
 
 
 def beyond_sample(items: Iterable[pytest.Item], seed: int) -> list[pytest.Item]:
-    """Return what a normal run of all tests leaves out: of each test the cases that are not drawn today.
+    """Return the tests that a normal run of all tests skips: the cases of each test that are not selected today.
 
-    ``CASES`` of a test are drawn. A run of named files, and a deep run, leaves out nothing.
+    ``CASES`` of each test are selected. A run of named files and a deep run skip none.
     """
     cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:

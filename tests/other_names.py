@@ -1,8 +1,8 @@
 """``TEST_NAMES`` runs the tests on tables with other names: ``other``, or ``untyped`` for items without a type.
 
-Each table of a test that declares no shape of its own gets the names ``PK``, ``SK``, ``GS1PK``, ``GS1SK``, ``_type``
-and ``ttl``. Requests are translated below what listens and intercepts, so that tests see the app's own names, which
-messages about keys show, too.
+Each test table without its own shape gets the names ``PK``, ``SK``, ``GS1PK``, ``GS1SK``, ``_type`` and ``ttl``.
+Requests are translated below listeners and interceptors, so that tests see the app's own names, as do messages about
+keys.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from dynamo_single.table import table as tables
 from dynamo_single.table.request import inserted_item
 
 VARIABLE: Final = "TEST_NAMES"
-#: Which names the tables have; empty for the app's own.
+#: The names of the tables; empty for the app's own.
 NAMES: Final = os.environ.get(VARIABLE, "")
 #: For a test of the app's own names; other programs may set the time of a deletion, so queries filter by it.
 own_names = pytest.mark.skipif(bool(NAMES), reason="the table has other names")
-#: For a test of an item whose type is not the one of its key; without types, the key alone determines the model.
+#: For a test of an item whose type differs from its key's; without types, only the key determines the model.
 typed = pytest.mark.skipif(NAMES == "untyped", reason="items have no type")
 _SHAPE: Final = frozenset(
     {"KEY", "PARTITION_KEY", "SORT_KEY", "TYPE_ATTRIBUTE", "TTL_ATTRIBUTE", "RAW_KEYS", "FOREIGN"}
@@ -35,7 +35,7 @@ _installed: Final[set[str]] = set()
 
 
 def install() -> None:
-    """Give the tables of this process other names, if the environment variable says so."""
+    """Give the tables of this process other names, if the environment variable names them."""
     if not NAMES or _installed:
         return
     _installed.add(NAMES)
@@ -47,12 +47,12 @@ def install() -> None:
 
 
 class _InnerTable(tables.ShapedTable):
-    """Sends requests by the app's own names to ``_translated()``, but those of tables whose ``KEY`` is ``id``."""
+    """Send requests with the app's own names to ``_translated()``, except for tables whose ``KEY`` is ``id``."""
 
     def __init__(self, settings: conf.TableSettings) -> None:
         super().__init__(settings)
         if not settings.shape.by_prefix:
-            del tables._shaped[settings.table_name]  # requests that are heard have the app's own names
+            del tables._shaped[settings.table_name]  # listeners get requests with the app's own names
 
     def insert_statement(self, item: Any) -> Any:
         if self.settings.shape.by_prefix:

@@ -1,7 +1,7 @@
-"""The tests' table, ready for the next one: how it is made is asked again only where somebody can have changed it.
+"""Prepare the tests' table for the next test: its definition is read again only if it may have changed.
 
-Before each test that was two of four requests. A test changes the definition of a table by a request, which passes the
-seam, or lets a process do so: both are counted. What the table holds is looked at each time.
+Before each test, that took two of four requests. A test changes a table's definition with a request on the request
+path, or through a process: both are counted. The table's contents are checked every time.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from dynamo_single.test_tables import contents
 from dynamo_single.testing import setup_table
 from tests import children
 
-#: The requests that change how a table is made.
+#: Requests that change a table's definition.
 DEFINING = frozenset({"CreateTable", "UpdateTable", "UpdateTimeToLive", "DeleteTable"})
 
 
 class _Changes:
-    """How often a definition may have been changed by this process."""
+    """Count the possible changes of a definition by this process."""
 
     counted = 0
 
 
-#: At which count of changes a table was as its settings say.
+#: The count of changes at which a table matched its settings.
 _right: dict[TableSettings, int] = {}
 
 
 def table_ready(alias: str = "default") -> Table:
-    """What ``setup_table()`` gives, by two requests less where nobody can have changed how the table is made."""
+    """Return the result of ``setup_table()``, with two fewer requests if the definition cannot have changed."""
     table = get_table(alias)
     if _right.get(table.settings) == _changes() and contents.empty(table, most=100):
         return table

@@ -1,4 +1,4 @@
-"""The settings of the tests: the demo's, and an endpoint where nothing listens until an engine was started."""
+"""The settings of the tests: the demo's, with an unused endpoint until an engine is started."""
 
 from importlib.util import find_spec
 
@@ -9,8 +9,8 @@ INSTALLED_APPS = [*INSTALLED_APPS, "tests.catalog", "tests.histories"]  # noqa: 
 TRANSPORT = env.str("TEST_TRANSPORT", "direct")  # noqa: F405 - the demo's
 #: ``TEST_PATIENCE`` is how many seconds a request of a test with very many items may take.
 PATIENCE = env.int("TEST_PATIENCE", 10)  # noqa: F405 - the demo's
-# Port 1 is never in use: a test that forgot to ask for an engine fails at once.
-# Processes that a test starts are told where its engine is.
+# Port 1 is never used: a test that does not request an engine fails immediately. Processes that a test starts get its
+# engine.
 DYNAMO_SINGLE = {
     "default": env.str(  # noqa: F405 - the demo's
         "DYNAMO_TEST_URL",

@@ -1,4 +1,4 @@
-"""The settings of a demo that a test runs: the demo's, but for slow hashes of passwords."""
+"""The settings of a demo in a test: the demo's without slow password hashes."""
 
 from project.settings import *  # noqa: F403 - settings modules build on each other by names
 

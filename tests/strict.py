@@ -1,11 +1,11 @@
 """A server in front of an engine that takes a request as AWS does: it checks the head, the date and the signature.
 
-The local engines take any signature and nearly any head. This one refuses what AWS refuses, with the codes of AWS, and
-hands the rest to the engine as it is. It works the signature out by botocore's own signer, over the bytes that came.
-Its responses have the ``Date`` of its own clock.
+The local engines accept any signature and nearly any header. This server rejects the same requests as AWS, with its
+codes, and forwards the rest unchanged to the engine. botocore's own signer computes the signature from the received
+bytes. Responses have the ``Date`` of the server's own clock.
 
-Of AWS: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html for signatures and
-https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html for refusals.
+AWS documents signatures at https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
+and errors at https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from tests.listening import listening
 
 #: ``TEST_STRICT=1`` runs all tests with such a server in front of the engine.
 IS_STRICT = bool(os.environ.get("TEST_STRICT"))
-#: Seconds that the date of a request may lie ahead, and that it may lie back by default: DynamoDB says "- 5 min." as it
-#: refuses an older one.
+#: The tolerated seconds of a request's date in the future, and by default in the past: DynamoDB's error for an older
+#: one says "- 5 min.".
 MOST_SKEW = 300
-#: Bytes of a request that are read at a time.
+#: The number of bytes per read of a request.
 _CHUNK = 65536
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _AUTHORIZATION = re.compile(
@@ -56,7 +56,7 @@ _KNOWN = {*OPERATIONS, "DescribeContributorInsights"}
 
 
 class Refused(Exception):
-    """What AWS refuses a request with."""
+    """AWS's error for a request."""
 
     def __init__(self, code: str, message: str, status: int = 400) -> None:
         super().__init__(code, message)
@@ -100,21 +100,21 @@ class Received:
 
 @dataclass
 class Strict:
-    """The server: whose requests it takes, where it sends them, and what it has taken and refused."""
+    """A server with its accepted credentials, its engine, and its accepted and rejected requests."""
 
     engine: tuple[str, int]
     secrets: dict[str, str] = field(default_factory=lambda: {"local": "local"})
     tokens: dict[str, str] = field(default_factory=dict)
     region: str = "us-east-1"
     path: str = "/"
-    #: The name that requests are sent to, if it is another than the address.
+    #: The host name of requests, if it differs from the address.
     host: str = ""
     #: Seconds by which the server's clock is ahead.
     ahead: float = 0.0
     #: Seconds that the date of a request may lie back.
     tolerance: float = MOST_SKEW
-    #: Called with each request before it is checked, and with each that was executed before its response is sent. They
-    #: may wait, or raise ``ConnectionError`` to close the connection.
+    #: Called with each request before its check, and after its execution before the response. They may wait, or raise
+    #: ``ConnectionError`` to close the connection.
     arrived: Callable[[Received], object] = lambda request: None
     executed: Callable[[Received], object] = lambda request: None
     port: int = 0
@@ -123,7 +123,7 @@ class Strict:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The URL of the server."""
         return f"http://127.0.0.1:{self.port}"
 
     def now(self) -> float:
@@ -131,7 +131,7 @@ class Strict:
         return time.time() + self.ahead
 
     def stamp(self, seconds: float) -> str:
-        """The date of a request that is signed some seconds later, by the server's clock."""
+        """Return the date of a request that is signed some seconds later, by the server's clock."""
         return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self.now() + seconds))
 
     def check(self, request: Received) -> None:
@@ -198,7 +198,7 @@ class Strict:
 def _signature(
     request: Received, headers: Mapping[str, str], signed: list[str], credentials: Credentials, region: str
 ) -> str:
-    """The signature as botocore works it out, of what came."""
+    """Return botocore's signature of the received request."""
     told: Any = AWSRequest(
         "POST",
         f"http://{headers['host']}{request.target}",
@@ -211,7 +211,7 @@ def _signature(
 
 
 class _Closed(Exception):
-    """The other side has nothing more to say."""
+    """The other side closed the connection."""
 
 
 def read_request(connection: socket.socket) -> Received:
@@ -266,7 +266,7 @@ def _serve(state: Strict, connection: socket.socket) -> None:
 
 
 def _exchange(state: Strict, request: Received, engine: socket.socket, connection: socket.socket) -> None:
-    """Hand a request to the engine, and its answer back, with the date of the server's clock."""
+    """Forward a request to the engine, and its response with the date of the server's clock."""
     lines = "".join(f"{name}: {value}\r\n" for name, value in request.headers)
     engine.sendall(f"POST / HTTP/1.1\r\n{lines}\r\n".encode() + request.body)
     answer = b""

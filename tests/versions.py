@@ -1,8 +1,8 @@
-"""Runs the suite on every version of Python and Django that is supported: ``make test-versions``.
+"""Run the tests on every supported version of Python and Django: ``make test-versions``.
 
-Each combination has a virtual environment of its own in ``.venvs``, made by an interpreter that is looked for on the
-PATH and among pyenv's. Words after the command go to pytest; ``ONLY=3.12-django6.1`` runs one combination. It needs
-nothing but the standard library, so that any Python 3.11 can run it.
+Each combination has a virtual environment in ``.venvs``, with an interpreter from the PATH or from pyenv. Words after
+the command go to pytest; ``ONLY=3.12-django6.1`` runs one combination. It uses only the standard library, so that any
+Python 3.11 can run it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-#: What differs from the project's own pins, for each release of Django.
+#: Differences from the project's own pins for each release of Django.
 PINS = {"5.2": None, "6.1": ROOT / "tests" / "requirements-django61.txt"}
-#: The releases of Django that the private names and the lists of decisions were checked with.
+#: The releases of Django that the private names and the lists of decisions support.
 DJANGOS = frozenset(PINS)
 #: Django 6 has no release for Python 3.11.
 SUPPORTED = (("3.11", "5.2"), ("3.12", "5.2"), ("3.13", "5.2"), ("3.12", "6.1"), ("3.13", "6.1"))
@@ -32,7 +32,7 @@ class Combination(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the combination is called in output and on disk."""
+        """The name of the combination in output and on disk."""
         return f"{self.python}-django{self.django}"
 
     @property
@@ -42,12 +42,12 @@ class Combination(NamedTuple):
 
     @property
     def output(self) -> Path:
-        """What pytest printed in the last run."""
+        """The path of pytest's last output."""
         return ROOT / "var" / "versions" / f"{self.name}.txt"
 
 
 def find_interpreter(version: str) -> Path | None:
-    """An interpreter of a version that really starts: pyenv's shims are there for versions that are not chosen, too."""
+    """Return a working interpreter of a version: pyenv's shims also exist for unselected versions."""
     name = f"python{version}"
     on_path = shutil.which(name)
     for candidate in [*([on_path] if on_path else []), *_of_pyenv(name)]:
@@ -69,7 +69,7 @@ def _of_pyenv(name: str) -> list[str]:
 
 
 def requirements(django: str) -> str:
-    """The pins of the project and of its tests as one file, with those of a release of Django in their places."""
+    """Return the pins of the project and its tests as one file, with those of a release of Django."""
     lines = [
         line
         for file in ("requirements.txt", "tests/requirements.txt")
@@ -102,7 +102,7 @@ def install(combination: Combination, interpreter: Path) -> None:
 
 
 def run(combination: Combination, arguments: list[str]) -> bool:
-    """Run the suite; say in one line how it ended."""
+    """Run the tests, and print the result in one line."""
     combination.output.parent.mkdir(parents=True, exist_ok=True)
     with combination.output.open("w") as output:
         command = [combination.folder / "bin" / "python", "-m", "pytest", "-q", "-n", "2", *arguments]
@@ -141,7 +141,7 @@ def main(arguments: list[str]) -> int:
     missing = [f"python{version}" for version, path in interpreters.items() if path is None]
     if missing:
         print(f"Missing interpreters: {', '.join(missing)}")
-    # Where nothing ran, nothing is known.
+    # Without a run, there is no result.
     return 0 if passed and all(passed) else 1
 
 

@@ -23,7 +23,7 @@ from tests.versions import SUPPORTED, Combination, find_interpreter, requirement
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "dynamo_single"
-#: What is in a checkout and not in the repository.
+#: Files of a checkout outside the repository.
 LEFT_OUT = shutil.ignore_patterns(
     *(".git", ".venv*", ".env", "node_modules", "var", "build", "dist", "*.egg-info", "__pycache__", "*.pyc"),
     *(".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".import_linter_cache"),
@@ -38,7 +38,7 @@ TESTS = (
     "tests/contract/contrib/table_admin",
 )
 PAGES = "not test_docs or README or tutorial"
-#: What the tests above import besides the package and its requirements.
+#: Imports of the tests above in addition to the package and its requirements.
 TOOLS = ("hypothesis", "pyyaml", "pytest", "pytest-django", "pytest-xdist")
 
 
@@ -66,7 +66,7 @@ def build(python: Path, scratch: Path) -> tuple[Path, Path]:
 
 
 def compare(wheel: Path) -> None:
-    """Assert that the wheel has the files of the package, the licence and the description, and nothing else."""
+    """Assert that the wheel contains exactly the package's files, the license and the description."""
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if not name.endswith("/")}
         (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))

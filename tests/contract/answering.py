@@ -1,4 +1,4 @@
-"""A server on a port of its own that gives each request the same bytes, for tests of what is no answer of DynamoDB."""
+"""A server on a separate port that returns fixed bytes, for tests of invalid responses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KIND = "application/x-amz-json-1.0"
 
 
 def answer(content: Any) -> bytes:
-    """An answer as DynamoDB gives it, with this content."""
+    """Return a DynamoDB response with this content."""
     return framed(json.dumps(content).encode())
 
 
@@ -29,7 +29,7 @@ def framed(body: bytes, *, kind: str | None = KIND, checksum: int | None = None,
 
 
 class Server(ThreadingTCPServer):
-    """Gives each request the bytes that are set."""
+    """Respond to each request with the set bytes."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -75,7 +75,7 @@ def answering(server: Server, given: bytes, **options: Any) -> Iterator[None]:
         "REGION": "us-east-1",
         "MAX_ATTEMPTS": 1,
         "TRANSPORT": server.transport,
-        # The server answers one thing, and not that the table says nothing of its items.
+        # The server responds to one request; the check of the state does not count.
         "MIGRATIONS": "trust",
         **options,
     }

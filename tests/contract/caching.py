@@ -1,4 +1,4 @@
-"""What the tests of the cache share: settings for caches, a clock, and what is in the table."""
+"""Helpers for tests of the cache: settings, a clock, and the table's contents."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ USES: list[tuple[str, tuple[Any, ...]]] = [
     ("incr_version", ()),
     ("decr_version", ()),
 ]
-#: Methods that take several keys, and what they take them in.
+#: Methods with several keys, and the type of their argument.
 MANY: list[tuple[str, Callable[..., Any]]] = [
     ("get_many", list),
     ("set_many", dict.fromkeys),
@@ -60,7 +60,7 @@ def items(table: Table, item_type: str = "") -> list[dict[str, Any]]:
 
 
 def operations(sent: list[SentRequest]) -> list[str]:
-    """The operations that were sent, in order."""
+    """Return the operations sent, in order."""
     return [request.operation for request in sent]
 
 
@@ -71,5 +71,5 @@ class Clock:
         self.now = now
 
     def time(self) -> float:
-        """What ``time.time()`` gives."""
+        """Return the simulated ``time.time()``."""
         return self.now

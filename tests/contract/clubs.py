@@ -1,4 +1,4 @@
-"""Clubs of two sizes for tests, and what the table holds of them."""
+"""Clubs of two sizes, and their items in the table."""
 
 from __future__ import annotations
 

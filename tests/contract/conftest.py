@@ -1,4 +1,4 @@
-"""What the tests of the admin share: its pages as somebody who is logged in sees them, with the requests they send."""
+"""Helpers for tests of the admin: its pages for a logged-in user, with their requests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dynamo_single.table.batches import Item
 from dynamo_single.test_tables import contents
 from dynamo_single.testing import assert_requests
 
-#: What every page of somebody who is logged in begins with: the session and the user.
+#: The first requests of every page of a logged-in user: the session and the user.
 SIGNED_IN = ("GetItem", "GetItem")
 #: The empty management forms of the company's inlines.
 NO_INLINES = {
@@ -33,7 +33,7 @@ NO_INLINES = {
 
 
 class Pages:
-    """The admin's pages for one user; each call says which requests the page sends beside the session and the user."""
+    """The admin's pages for one user; each call asserts the page's requests after the session and the user."""
 
     def __init__(self, user: Any, client: Client | None = None) -> None:
         self.user = user
@@ -61,24 +61,24 @@ Registering = Callable[..., Pages]
 
 
 def text_of(response: Any) -> str:
-    """What a page says, without its tags."""
+    """Return the text of a page without its tags."""
     body = re.sub(r"<(script|style).*?</\1>", " ", response.content.decode(), flags=re.DOTALL)
     return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body)))
 
 
 def shown(response: Any, column: str = "name") -> list[str]:
-    """What stands in the column of a list that leads to its objects."""
+    """Return the cells of the list's column with links."""
     return re.findall(rf'class="field-{column}"><a [^>]*>([^<]*)</a>', response.content.decode())
 
 
 def link(response: Any, which: str) -> str:
-    """Where the link to the page before or after leads."""
+    """Return the target of the link to the previous or next page."""
     (found,) = re.findall(rf'<a href="([^"]*)" rel="{which}"', response.content.decode())
     return html.unescape(found)
 
 
 class SignedIn(Struct, frozen=True):
-    """Somebody who is logged in: their items and their session's, the object as it is then, and the cookies."""
+    """A logged-in user: the items of the user and the session, the object at that time, and the cookies."""
 
     items: Sequence[Item]
     user: Any
@@ -86,16 +86,16 @@ class SignedIn(Struct, frozen=True):
 
     @classmethod
     def superuser(cls, table: Table) -> SignedIn:
-        """By the same requests as those that any project sends."""
+        """Create a user with the requests of any project."""
         before = contents.read(table)
         pages = Pages(get_user_model()._default_manager.create_superuser("admin", "admin@example.com", "secret"))
         after = contents.read(table)
         return cls([after[key] for key in after.keys() - before.keys()], pages.user, pages.client.cookies)
 
     def again(self, table: Table) -> Pages:
-        """The same user in the table of another test: one BatchWriteItem."""
+        """Restore the user in another test's table with one BatchWriteItem."""
         writes = [{"PutRequest": {"Item": item}} for item in self.items]
-        # Nobody who counts a test's requests hears of it.
+        # Counts of a test's requests exclude it.
         Context().run(table.send, Request("BatchWriteItem", {"RequestItems": {table.name: writes}}))
         client = Client()
         client.cookies = deepcopy(self.cookies)
@@ -106,7 +106,7 @@ _superuser: list[SignedIn] = []
 
 
 def superuser(table: Table) -> Pages:
-    """The admin as a superuser sees it, who is made once."""
+    """Return the admin for a superuser, who is created once."""
     if not _superuser:
         _superuser.append(SignedIn.superuser(table))
     return _superuser[0].again(table)
@@ -114,7 +114,7 @@ def superuser(table: Table) -> Pages:
 
 @pytest.fixture
 def attempts_at_once(monkeypatch: pytest.MonkeyPatch, table: Table) -> Iterator[None]:
-    """Attempts follow each other at once, and no test knows which rights another one had."""
+    """Attempts run without pauses, and tests do not know each other's permissions."""
     monkeypatch.setattr("dynamo_single.table.table.LONGEST_PAUSE", 0.0)
     monkeypatch.setattr("dynamo_single.table.batches.LONGEST_PAUSE", 0.0)
     batches._warn.cache_clear()
@@ -137,7 +137,7 @@ def catalog(pages: Pages, request: pytest.FixtureRequest, settings: Any) -> Page
 
 @pytest.fixture
 def staff(table: Table) -> Any:
-    """Gives the admin as somebody with the named permissions sees it, who may do nothing else."""
+    """Return the admin for a user with only the named permissions."""
 
     def with_permissions(*permissions: str) -> Pages:
         user = get_user_model()._default_manager.create_user(

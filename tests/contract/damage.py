@@ -8,7 +8,7 @@ from typing import Any
 from dynamo_single.table import Request, Table
 from tests.deep import examples
 
-#: A value of each type of DynamoDB, those that mistakes make first.
+#: A value of each DynamoDB type, the most likely mistakes first.
 VALUES: dict[str, Any] = {
     "S": "damaged",
     "N": "7",
@@ -29,7 +29,7 @@ KEYS = ("pk", "sk")
 def damages(
     item: dict[str, Any], *, leave: Collection[str] = (), types: Collection[str] = KINDS
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield an item in each damaged state, and what is wrong with it; keys, and what is to be left, stay."""
+    """Yield an item in each damaged state, with its problem; keys and ``kept`` attributes are unchanged."""
     for name in sorted(item.keys() - {*KEYS, *leave}):
         yield f"without {name}", {each: value for each, value in item.items() if each != name}
         for kind in types:

@@ -1,4 +1,4 @@
-"""Faults of single INSERT statements, which no engine has: the codes of AWS in the place of an engine's response."""
+"""Faults of single INSERT statements, which no engine has: AWS's codes instead of an engine's response."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def inserted(params: Mapping[str, Any]) -> list[str]:
 def answered(*codes: Mapping[str, str]) -> Iterator[list[list[str]]]:
     """Let statements fail with a code, by the end of their partition key: the first mapping in the first request, ...
 
-    All other statements are executed. A statement whose code ends with "!" is executed too. Yields the keys that each
-    request has inserted.
+    All other statements are executed, and a statement whose code ends with "!" too. Yield the keys that each request
+    has inserted.
     """
     seen: list[list[str]] = []
     lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""Many small cases in one test: what fails says of which one."""
+"""Many small cases in one test: a failure names its case."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def case(*name: object) -> Iterator[None]:
-    """Whatever fails in the block has the name of its case as a note, which pytest prints with it."""
+    """Add the name of the case to any failure in the block, as a note that pytest prints."""
     try:
         yield
     except BaseException as error:  # a test's failure by pytest is no Exception

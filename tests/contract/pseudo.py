@@ -1,4 +1,4 @@
-"""A language in which every translated text is in brackets: what a page has outside of them was not translated."""
+"""A language with every translated string in brackets: text outside them is not translated."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dynamo_single.conf import aliases
 from dynamo_single.contrib.doctor.patterns import patterns_of
 from dynamo_single.orm.schema import registry
 
-#: A language that Django knows, and that nothing of ours is translated into.
+#: A language of Django's without translations of this app.
 LANGUAGE = "eo"
 OURS = {"dynamo_single", "accounts"}
 DJANGO = Path(django.__file__).parent
@@ -36,7 +36,7 @@ _BUTTONS = {"submit", "button", "reset"}
 
 
 class Pseudo(gettext.NullTranslations):
-    """Wraps what it is asked for, and keeps it."""
+    """Wrap and record the requested strings."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,16 +49,16 @@ class Pseudo(gettext.NullTranslations):
         return _wrapped(message.rpartition("\x04")[2])
 
     def ngettext(self, msgid1: str, msgid2: str, n: int) -> str:
-        """The one text or the other."""
+        """Return the singular or the plural."""
         self.asked.add(msgid1)
         return _wrapped((msgid1 if n == 1 else msgid2).rpartition("\x04")[2])
 
     def to_language(self) -> str:
-        """As Django asks for."""
+        """Return the name as Django expects it."""
         return LANGUAGE
 
     def language(self) -> str:
-        """The same."""
+        """Return the same name."""
         return LANGUAGE
 
 
@@ -68,7 +68,7 @@ def _wrapped(text: str) -> str:
 
 @contextmanager
 def pseudo() -> Iterator[Pseudo]:
-    """Lets everything be shown in that language."""
+    """Show everything in that language."""
     with override_settings(LANGUAGE_CODE=LANGUAGE):
         found = Pseudo()
         kept = trans_real._translations
@@ -94,7 +94,7 @@ class _Texts(HTMLParser):
         if self.skipped:
             self.skipped += [tag] if tag not in _VOID else []
             return
-        # Code, and the keys of items as they are written.
+        # Code, and keys of items.
         if tag in {"script", "style", "code", "pre"} or "dynamo-key" in (given.get("class") or ""):
             self.skipped.append(tag)
         self.texts += [given[name] or "" for name in _ATTRIBUTES & given.keys()]
@@ -119,7 +119,7 @@ class _Texts(HTMLParser):
 
 
 def untranslated(page: str) -> set[str]:
-    """The texts of a page that are not in brackets, and have a word in them. Code and scripts are left out."""
+    """Return the strings of a page outside brackets that contain a word, without code and scripts."""
     parser = _Texts()
     parser.feed(page)
     parser.close()
@@ -135,7 +135,7 @@ def untranslated(page: str) -> set[str]:
 
 
 def names() -> set[str]:
-    """What models, their fields and choices, and apps are called by those who declare them: no texts of ours."""
+    """Return the names of models, fields, choices and apps, which their project translates."""
     found = {"DynamoDB", "Search", "True", "False", "None"}
     for config in apps.get_app_configs():
         found |= {str(config.verbose_name)} if config.name not in OURS else set()
@@ -152,7 +152,7 @@ def names() -> set[str]:
 
 
 def codes() -> set[str]:
-    """What the pages about the table show of declarations as they are written."""
+    """Return the declarations that the pages about the table show unchanged."""
     found = {*aliases(), "ms", "R", "W"}
     for model in registry.all_models():
         found |= {attribute.attr_name for attribute in registry.attributes_of(model).values()}
@@ -164,7 +164,7 @@ def codes() -> set[str]:
 
 
 def unlisted(asked: set[str], folders: list[Path], scratch: Path) -> set[str]:
-    """The texts that were translated, and that neither Django's catalogs have nor ``makemessages`` finds."""
+    """Return the translated strings that neither Django's catalogs contain nor ``makemessages`` finds."""
     known = {message for path in DJANGO.glob("**/locale/en/LC_MESSAGES/*.po") for message in messages(path)}
     for folder in folders:
         copy = scratch / folder.name
@@ -178,6 +178,6 @@ def unlisted(asked: set[str], folders: list[Path], scratch: Path) -> set[str]:
 
 
 def messages(path: Path) -> set[str]:
-    """The texts of a catalog, without their contexts."""
+    """Return the strings of a catalog without their contexts."""
     found = re.findall(r'^msgid((?:\s*"(?:[^"\\]|\\.)*")+)', path.read_text(), flags=re.MULTILINE)
     return {"".join(map(ast.literal_eval, re.findall(r'"(?:[^"\\]|\\.)*"', text))) for text in found}

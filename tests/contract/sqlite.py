@@ -1,4 +1,4 @@
-"""An SQLite database in memory beside the table: what Django itself does is compared with, or waited for."""
+"""An in-memory SQLite database next to the table, for comparisons with Django itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ALIAS = "reference"
 
 @contextmanager
 def sqlite() -> Iterator[Any]:
-    """Give the connection of this thread; the database is gone afterwards."""
+    """Return this thread's connection, and delete the database afterwards."""
     connections.settings[ALIAS] = {
         **connections.settings["default"],
         "ENGINE": "django.db.backends.sqlite3",

@@ -1,4 +1,4 @@
-"""Where a process stops itself between the check and the send of a request."""
+"""The points where a process stops itself between the check and the send of a request."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import Any
 
 
 class Stops:
-    """Stops this process once, at the point that is set, for requests whose operation and parameters are chosen.
+    """Stop this process once, at a given point, for chosen operations and parameters.
 
-    The points are "checked", before a request is signed, and "signed", before it is sent. ``say`` is called before
-    the process stops.
+    The points are "checked", before the signature, and "signed", before the send. ``say`` is called before the stop.
     """
 
     def __init__(self, say: Callable[[], object], chosen: Callable[[str, str], bool] = lambda *_: True) -> None:
@@ -34,7 +33,7 @@ class Stops:
         setattr(socket.socket, name, stopping)
 
     def checked(self, operation: str, params: Mapping[str, Any]) -> None:
-        """Stop before a request is signed; for ``intercept()``."""
+        """Stop before the signature of a request; for ``intercept()``."""
         self._stop("checked", operation, str(params))
 
     def _stop(self, point: str, operation: str, text: str) -> None:

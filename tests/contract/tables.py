@@ -1,4 +1,4 @@
-"""What the table holds, read with one Scan."""
+"""The table's contents, read with one Scan."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def everything(table: Table) -> dict[tuple[str, str], dict[str, Any]]:
 
 @contextmanager
 def single_key_table(**changes: Any) -> Iterator[str]:
-    """The alias of a table beside the default one whose key is ``id`` alone; ``setup_table()`` makes it."""
+    """Return the alias of a second table with only the key ``id``; ``setup_table()`` creates it."""
     declared = settings.DYNAMO_SINGLE
     own = {**declared["default"], "TABLE_NAME": "products", "INDEXES": ["gs1", "gs2"], "KEY": "id", **changes}
     with override_settings(DYNAMO_SINGLE={**declared, "products": own}):
@@ -33,7 +33,7 @@ def single_key_table(**changes: Any) -> Iterator[str]:
 
 
 def as_stored(table: Table) -> list[dict[str, Any]]:
-    """Every item as it lies in the table, whatever its key is."""
+    """Return every stored item, whatever its key is."""
     items: list[dict[str, Any]] = Table(table.settings).send(Request("Scan"))["Items"]
     return items
 
@@ -44,5 +44,5 @@ def claims(table: Table) -> dict[str, str]:
 
 
 def assert_consistent(alias: str = "default") -> None:
-    """Every item of the table fits the others: claims and owners, keys, what follows from objects."""
+    """Assert that all items are consistent: claims and owners, keys, and dependents."""
     assert [str(finding) for finding in verify(alias)] == []

@@ -25,7 +25,7 @@ class Order(models.Model):
 
 
 def claims() -> int:
-    """How many claims the companion has."""
+    """Return the number of claims in the companion."""
     prefix = get_table("theirs").settings.own_prefix
     return sum(item["pk"]["S"].startswith(prefix) for item in get_table().send(Request("Scan"))["Items"])
 
@@ -49,7 +49,7 @@ class InTestCase(TestCase):
 
 
 class InTransactionTestCase(TransactionTestCase):
-    """Nothing is left in either table from the other tests."""
+    """Both tables are empty after other tests."""
 
     def test_nothing_is_there(self) -> None:
         self.assertTrue(get_table("theirs").name.startswith("test_"))

@@ -63,5 +63,5 @@ class WithData(TestCase):
             Note.objects.get(pk="data").delete()
 
     def test_both_are_there(self) -> None:
-        """Both are as they were made."""
+        """Both objects are unchanged."""
         self.assertEqual((Row.objects.count(), Note.objects.count()), (1, 1))

@@ -1,4 +1,4 @@
-"""Test classes whose preparation fails after it has written, and one that must not find what they wrote."""
+"""Test classes whose preparation fails after a write, and one that must not find it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ABrokenFixture(TransactionTestCase):
     fixtures = ("notes.json", "missing.json")
 
     def test_nothing(self) -> None:
-        """It never runs."""
+        """Never run."""
 
 
 class ABrokenFixtureInTestCase(TestCase):
@@ -23,7 +23,7 @@ class ABrokenFixtureInTestCase(TestCase):
     fixtures = ("notes.json", "missing.json")
 
     def test_nothing(self) -> None:
-        """It never runs."""
+        """Never run."""
 
 
 class BBrokenData(TestCase):
@@ -35,7 +35,7 @@ class BBrokenData(TestCase):
         raise LookupError("broken on purpose")
 
     def test_nothing(self) -> None:
-        """It never runs."""
+        """Never run."""
 
 
 class CBrokenSetUp(TestCase):
@@ -48,20 +48,20 @@ class CBrokenSetUp(TestCase):
         raise LookupError("broken on purpose")
 
     def test_nothing(self) -> None:
-        """It never runs."""
+        """Never run."""
 
 
 class DClean(TestCase):
-    """It finds nothing."""
+    """Do not find objects of earlier classes."""
 
     def test_nothing_is_left(self) -> None:
-        """Of the classes above."""
+        """The table has no objects of the classes above."""
         self.assertFalse(Note.objects.exists())
 
 
 class EClean(TransactionTestCase):
-    """It finds nothing either."""
+    """Do not find objects of earlier classes either."""
 
     def test_nothing_is_left(self) -> None:
-        """Of the classes above."""
+        """The table has no objects of the classes above."""
         self.assertFalse(Note.objects.exists())

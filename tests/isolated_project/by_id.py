@@ -20,7 +20,7 @@ class Product(models.Record):
 
 
 class InTestCase(TestCase):
-    """What the class has stored comes back for each test."""
+    """Each test finds the objects of the class."""
 
     @classmethod
     def setUpTestData(cls) -> None:
@@ -37,7 +37,7 @@ class InTestCase(TestCase):
 
 
 class InTransactionTestCase(TransactionTestCase):
-    """Nothing is left from the other tests."""
+    """The table is empty after other tests."""
 
     def test_nothing_is_there(self) -> None:
         self.assertEqual(get_table("products").settings.key, "id")

@@ -1,4 +1,4 @@
-"""A test that fails, and shows what it has sent."""
+"""A test that fails, and prints its requests."""
 
 import pytest
 

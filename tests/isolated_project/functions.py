@@ -1,4 +1,4 @@
-"""Tests of pytest: with the mark, with pytest-django's fixtures, and with those of the plugin."""
+"""Tests of pytest: with the mark, with pytest-django's fixtures, and with the plugin's."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_fixture_opens_the_table(db: None) -> None:
 
 
 def test_without_the_mark_a_request_is_refused() -> None:
-    """pytest-django's own sentence says what is missing."""
+    """pytest-django's own sentence names the missing mark."""
     with pytest.raises(AccessOutsideTest, match='use the "django_db" mark'):
         write()
 
@@ -53,7 +53,7 @@ def test_an_engine_of_its_own_is_reached_without_the_mark() -> None:
 
 
 def test_the_blocker_is_asked(django_db_setup: None, django_db_blocker: Any) -> None:
-    """What may use the database may use the table."""
+    """A test that may use the database may use the table."""
     with django_db_blocker.unblock():
         assert not Note.objects.exists()
 
@@ -75,7 +75,7 @@ def test_requests_are_counted_as_queries(django_assert_num_queries: Any) -> None
 
 @pytest.mark.django_db
 def test_requests_are_listed(dynamo_requests: Requests) -> None:
-    """The fixture has each request, and a text of them."""
+    """The fixture contains each request and its text."""
     write()
     Note.objects.get(pk="same")
     assert len(dynamo_requests) == 2
@@ -116,19 +116,19 @@ def test_a_lost_answer_is_that_of_a_write_that_was_carried_out(dynamo_fault: Fau
 
 @pytest.mark.django_db
 def test_a_fault_does_not_outlive_its_test() -> None:
-    """The next test is not told of it."""
+    """The next test does not have it."""
     write()
 
 
 def test_an_unknown_fault_is_named(dynamo_fault: Faults) -> None:
-    """The error lists those that there are."""
+    """The error lists the known ones."""
     with pytest.raises(ValueError, match="no fault 'slow'; there are 'throttled'"):
         dynamo_fault("slow")
 
 
 @pytest.mark.django_db
 def test_the_clock_reaches_times_to_live(dynamo_clock: Clock) -> None:
-    """What has expired is gone from the table, and the rest is not."""
+    """Only expired items are deleted from the table."""
     Note.objects.create(note_id="soon", expires_at=clock.now() + timedelta(days=1))
     Note.objects.create(note_id="later", expires_at=clock.now() + timedelta(days=3))
     dynamo_clock.move(timedelta(days=2))

@@ -1,4 +1,4 @@
-"""What only a project without SQL does."""
+"""Tests for a project without SQL."""
 
 from __future__ import annotations
 

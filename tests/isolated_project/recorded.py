@@ -13,12 +13,12 @@ from dynamo_single.table import get_table, transport
 from tests.isolated_project.notes.models import Note
 from tests.isolated_project.stock import write
 
-#: The operations that were sent to the test tables, also between the tests.
+#: The operations sent to the test tables, also between the tests.
 _sent: list[str] = []
 
 
 class _Counting(TestCase):
-    """Counts what is sent, beneath everything that a test could see."""
+    """Count requests below everything that a test sees."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -64,7 +64,7 @@ class DataOfAClass(_Counting):
 
 
 class OtherClient(TestCase):
-    """What another client writes is found, also by a connection that it has kept open."""
+    """Writes of another client are found, also on a connection that it keeps open."""
 
     client_of_botocore: ClassVar[Any]
 
@@ -88,7 +88,7 @@ class OtherClient(TestCase):
 
 
 class OtherProcess(TestCase):
-    """What a process has written is found."""
+    """Writes of a process are found."""
 
     def test_a_write(self) -> None:
         """Write in a new interpreter."""

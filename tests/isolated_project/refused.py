@@ -1,4 +1,4 @@
-"""What a test must not reach, and how it gets a table of its own."""
+"""Tables that a test must not use, and a separate table for a test."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class InSimpleTestCase(SimpleTestCase):
     """The class that keeps databases away."""
 
     def test_a_request_is_refused(self) -> None:
-        """Code under test that catches our errors does not catch this one."""
+        """Code that catches the app's errors does not catch this one."""
         with self.assertRaisesMessage(AccessOutsideTest, "Use the django_db mark or fixture, TestCase or"):
             try:
                 write()
@@ -49,7 +49,7 @@ class InSimpleTestCase(SimpleTestCase):
             write()
 
     def test_an_answer_of_the_test_is_no_request(self) -> None:
-        """What an interceptor answers is not sent."""
+        """An interceptor's response does not send a request."""
 
         def answer(operation: str, params: Any) -> dict[str, Any]:
             return {"Items": [], "Count": 0, "ScannedCount": 0}
@@ -59,10 +59,10 @@ class InSimpleTestCase(SimpleTestCase):
 
 
 class InTestCase(TestCase):
-    """The class that may use its database, and no other table."""
+    """The class may use only its test database."""
 
     def test_a_table_at_aws_is_refused(self) -> None:
-        """A table that is not local is never used."""
+        """A table outside this machine is never used."""
         with (
             override_settings(DYNAMO_SINGLE={"default": "dynamodb:///single-table?region=eu-west-1"}),
             self.assertRaisesMessage(AccessOutsideTest, "'single-table' at AWS eu-west-1, which is not a table of"),
@@ -70,20 +70,20 @@ class InTestCase(TestCase):
             write()
 
     def test_another_table_is_refused(self) -> None:
-        """Nor is one that has the endpoint of the settings."""
+        """This includes a table at the endpoint of the settings."""
         other = settings.DYNAMO_SINGLE["default"].replace("/notes", "/other")
         with override_settings(DYNAMO_SINGLE={"default": other}), self.assertRaises(AccessOutsideTest):
             write()
 
     def test_other_options_of_the_same_table_are_taken(self) -> None:
-        """The test table stands in also where a test changes how the table is reached."""
+        """The test table also replaces it if a test changes the connection's options."""
         url = f"{settings.DYNAMO_SINGLE['default']}&max_attempts=1"
         with override_settings(DYNAMO_SINGLE={"default": url}):
             write()
         self.assertEqual(Note.objects.count(), 1)
 
     def test_an_engine_of_its_own_is_reached(self) -> None:
-        """Within local_engine() the test has a table besides."""
+        """Within local_engine(), the test also has a table."""
         write()
         with local_engine():
             write()

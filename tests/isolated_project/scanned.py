@@ -1,4 +1,4 @@
-"""Test functions, of which the last one counts the Scans that were sent in between."""
+"""Test functions, the last of which counts the Scans sent in between."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_writing(number: int) -> None:
 
 @pytest.mark.django_db
 def test_no_scan_was_sent() -> None:
-    """Until here: only one when the tables were created."""
+    """Only one Scan was sent, when the tables were created."""
     write()
     assert _sent.count("Scan") == 1
     assert _sent.count("BatchWriteItem") == 2

@@ -1,4 +1,4 @@
-"""What was in the database when the tests began comes back, whatever a test does to it."""
+"""Data from before the tests is restored after any change."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Seeded:
         Note.objects.get(pk="seed").delete()
 
     def test_it_is_as_it_was(self) -> None:
-        """What was there is there."""
+        """The former data exists."""
         assert [note.text for note in Note.objects.all()] == ["as planted"]
 
 
 class InTestCase(Seeded, TestCase):
-    """The class that rolls back where it can."""
+    """The class rolls back if possible."""
 
 
 class InTransactionTestCase(Seeded, TransactionTestCase):

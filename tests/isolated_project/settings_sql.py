@@ -1,4 +1,4 @@
-"""The same project with an SQL database alone, beside which the models in DynamoDB stand."""
+"""The same project with only an SQL database, next to the models in DynamoDB."""
 
 from tests.isolated_project.settings import *  # noqa: F403 - settings modules build on each other by names
 

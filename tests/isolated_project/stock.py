@@ -1,4 +1,4 @@
-"""Django's own test classes, each with tests that write the same keys: they fail where one leaves something behind."""
+"""Django's own test classes, whose tests write the same keys: they fail if one leaves data."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class SameKeys:
 
     async def test_requests_of_asynchronous_code_are_counted(self) -> None:
         """A request of a coroutine counts as a query."""
-        # The log is that of the thread in which the work is done, as with SQL.
+        # The log belongs to the thread of the work, as with SQL.
         counted = await sync_to_async(self.assertNumQueries)(1)
         await sync_to_async(counted.__enter__)()
         await Note.objects.acreate(note_id="same")
@@ -84,7 +84,7 @@ class SameKeys:
 
 
 class InTestCase(SameKeys, TestCase):
-    """The class that rolls back where it can."""
+    """The class rolls back if possible."""
 
 
 class InTransactionTestCase(SameKeys, TransactionTestCase):
@@ -102,7 +102,7 @@ class InLiveServerTestCase(SameKeys, LiveServerTestCase):
 
 
 class WithData(TestCase):
-    """Data of a class, which each test finds as it was made."""
+    """Data of a class, which each test finds unchanged."""
 
     note: ClassVar[Note]
 
@@ -128,7 +128,7 @@ class WithData(TestCase):
         self.assertEqual(Note.objects.count(), 2)
 
     def test_it_is_as_it_was_made(self) -> None:
-        """The object and the stored item have what was given."""
+        """The object and the stored item have the given values."""
         self.assertEqual((self.note.text, Note.objects.get(pk="data").text), ("as made", "as made"))
         self.assertEqual(Note.objects.count(), 1)
 
@@ -137,7 +137,7 @@ class AfterData(TestCase):
     """A class that comes after one with data."""
 
     def test_the_data_are_gone(self) -> None:
-        """Nothing is left of the other class."""
+        """The other class's data is gone."""
         self.assertFalse(Note.objects.exists())
 
 
@@ -152,7 +152,7 @@ class WithFixtures(TestCase):
         self.assertFalse(Note.objects.exists())
 
     def test_it_is_as_in_the_file(self) -> None:
-        """The note has what the file says."""
+        """The note has the values of the file."""
         self.assertEqual([note.text for note in Note.objects.all()], ["from a fixture"])
 
 
@@ -166,15 +166,15 @@ class WithFixturesInTransactionTestCase(TransactionTestCase):
 
 
 class ByHand(TransactionTestCase):
-    """What a test may do besides."""
+    """Other manual operations of a test."""
 
     def test_a_process(self) -> None:
-        """Write in a process that is started again, with the settings of the project."""
+        """Write in a process that is started again, with the project's settings."""
         command = "from tests.isolated_project.stock import write; write()"
         child = children.run(["-m", "django", "shell", "--command", command], env=os.environ)
         self.assertEqual(child.returncode, 0, child.stderr)
         self.assertEqual(Note.objects.count(), 1)
 
     def test_the_process_left_nothing(self) -> None:
-        """What the started process wrote is gone, whichever test is the first."""
+        """The started process's writes are gone, whichever test is first."""
         self.assertFalse(Note.objects.exists())

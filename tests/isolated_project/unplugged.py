@@ -25,26 +25,26 @@ def write_in_a_process(**environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_development_table_is_refused() -> None:
-    """The message says what to load."""
+    """The message names the plugin to load."""
     django.setup()
     with pytest.raises(AccessOutsideTest, match=r"pytest runs without the plugin.*-p dynamo_single\.pytest_plugin"):
         stock.write()
 
 
 def test_an_engine_of_its_own_is_reached() -> None:
-    """So is it by a process."""
+    """A process reaches it too."""
     django.setup()
     with local_engine():
         stock.write()
 
 
 def test_a_process_is_refused() -> None:
-    """It inherits that pytest runs."""
+    """It inherits the information that pytest runs."""
     assert "AccessOutsideTest" in write_in_a_process().stderr
 
 
 def test_a_process_reaches_the_engine_of_the_test() -> None:
-    """The process is told of the engine, and of no other table: the development table is refused."""
+    """The process gets the engine and no other table: the development table raises an error."""
     django.setup()
     with local_engine() as table:
         url = f"{table.settings.place.replace('http', 'dynamodb', 1)}/{table.name}?region=us-east-1"
@@ -54,7 +54,7 @@ def test_a_process_reaches_the_engine_of_the_test() -> None:
 
 
 def test_the_variable_opens_the_table_to_a_process() -> None:
-    """As the message says. The write is refused by what lies there, so that the table stays as it is."""
+    """The message says this. The existing item rejects the write, so that the table is unchanged."""
     assert "AlreadyExists" in write_in_a_process(**{VARIABLE: UNGUARDED}).stderr
 
 

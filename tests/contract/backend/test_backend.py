@@ -77,7 +77,7 @@ def test_callbacks_of_a_block_that_rolls_back_do_not_run(fail: bool) -> None:
 
 
 def test_savepoints_by_hand_pass() -> None:
-    """Savepoints can be made, released and rolled back to by hand."""
+    """You can manually create, release and roll back savepoints."""
     with transaction.atomic():
         # Django 6.1 gives savepoint() another name.
         create = getattr(transaction, "savepoint_create", None) or transaction.savepoint
@@ -87,7 +87,7 @@ def test_savepoints_by_hand_pass() -> None:
 
 
 def test_a_durable_block_must_be_the_outermost() -> None:
-    """A durable block inside another is refused, as with any database."""
+    """As with any database, a durable block inside another raises an error."""
     with transaction.atomic(durable=True):
         assert connection.in_atomic_block
     with transaction.atomic(), pytest.raises(RuntimeError), transaction.atomic(durable=True):
@@ -105,7 +105,7 @@ def test_a_connection_opens_again_after_it_was_closed() -> None:
 
 
 def test_manual_transactions_follow_the_same_rules() -> None:
-    """Without autocommit, commit and rollback pass, and the flag is kept."""
+    """Without autocommit, commit and rollback work, and the flag is kept."""
     transaction.set_autocommit(False)
     try:
         transaction.commit()
@@ -145,7 +145,7 @@ QUERIES: dict[str, tuple[str, Callable[[], object]]] = {
 
 @pytest.mark.parametrize(("action", "ask"), QUERIES.values(), ids=QUERIES)
 def test_a_query_of_an_sql_model_is_refused(action: str, ask: Callable[[], object]) -> None:
-    """Whatever is asked of an SQL model, the error names the model and the ways out."""
+    """For any query of an SQL model, the error names the model and the alternatives."""
     with pytest.raises(NotSupportedError) as refused:
         ask()
     assert type(refused.value) is NotSupported
@@ -157,7 +157,7 @@ def test_a_query_of_an_sql_model_is_refused(action: str, ask: Callable[[], objec
 
 
 def test_a_query_known_to_be_empty_needs_no_database() -> None:
-    """none() answers without SQL."""
+    """none() works without SQL."""
     nothing = Row.objects.none()
     assert list(nothing) == []
     assert nothing.first() is None
@@ -167,7 +167,7 @@ def test_a_query_known_to_be_empty_needs_no_database() -> None:
 
 
 def test_a_model_in_dynamodb_is_not_told_to_find_an_sql_database() -> None:
-    """If a model of ours ever reaches SQL, the error says that the way was wrong, not the model."""
+    """If a DynamoDB model reaches the SQL layer, the error blames the code path instead of the model."""
 
     class Both(Item):
         class _meta:
@@ -211,7 +211,7 @@ def test_long_sql_is_shortened() -> None:
 
 @pytest.mark.parametrize("fetch", ["fetchone", "fetchmany", "fetchall"])
 def test_nothing_can_be_fetched(fetch: str) -> None:
-    """A cursor that executed nothing has nothing to give."""
+    """A cursor without an executed statement has no rows."""
     with pytest.raises(Error, match="nothing to fetch"):
         getattr(Cursor("default"), fetch)()
 
@@ -227,7 +227,7 @@ def test_raw_queries_are_refused() -> None:
     [name for name, _ in inspect.getmembers(BaseDatabaseSchemaEditor, inspect.isfunction) if name[0] != "_"],
 )
 def test_no_schema_is_edited(operation: str) -> None:
-    """Every operation of Django's schema editor is refused by name."""
+    """Every operation of Django's schema editor raises an error that names it."""
     with connection.schema_editor() as editor, pytest.raises(NotSupported, match=rf"\({operation}\)"):
         getattr(editor, operation)(Row)
 
@@ -249,7 +249,7 @@ def test_every_compiler_is_ours(name: str) -> None:
     ],
 )
 def test_the_record_of_migrations_answers_few_questions(ask: Callable[[Any], object]) -> None:
-    """Which migrations are applied is answered; what Django's recorder never asks or does is refused."""
+    """The record returns applied migrations; other operations, which Django's recorder never uses, raise an error."""
     recorder = MigrationRecorder(connection)
     assert set(recorder.applied_migrations()) == set(MigrationLoader(connection).disk_migrations)
     with pytest.raises(NotSupported, match="the record of migrations"):
@@ -274,14 +274,14 @@ def test_the_router_keeps_sql_models_away(hints: dict[str, Any], expected: bool 
 
 
 def test_the_router_is_installed_once() -> None:
-    """However often the app starts, Django asks the router once."""
+    """Django calls the router once, however many times the app starts."""
     install_router()
     install_router()
     assert [type(installed) for installed in router.routers].count(NoSQLRouter) == 1
 
 
 def test_flush_finds_the_router_after_a_test_with_routers_of_its_own() -> None:
-    """Django makes the list of routers again then, and asks it when the end of a test has flushed."""
+    """Django then rebuilds the list of routers, and uses it after the flush at a test's end."""
     with override_settings(DATABASE_ROUTERS=[]):
         pass
     connection.ops.sql_flush(no_style(), [])
@@ -289,7 +289,7 @@ def test_flush_finds_the_router_after_a_test_with_routers_of_its_own() -> None:
 
 
 def test_settings_are_checked_as_with_any_database() -> None:
-    """A wrong setting of the alias is an error on the first use."""
+    """A wrong setting of the alias raises an error at the first use."""
     wrong = DatabaseWrapper(connection.settings_dict | {"TIME_ZONE": "UTC"}, "wrong")
     with override_settings(USE_TZ=False), pytest.raises(ImproperlyConfigured):
         wrong.ensure_connection()

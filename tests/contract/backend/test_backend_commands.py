@@ -72,13 +72,13 @@ REFUSALS = {
     "migrate --fake shop zero": "Cannot delete from the record of migrations",
     "dbshell": "Cannot open a database shell",
 }
-#: What is done, with a word of what is not.
+#: The effect, with a reason for missing parts.
 WITH_A_WORD = ("flush --noinput", "dumpdata sites")
 
 
 @pytest.mark.parametrize(("line", "answer"), ANSWERS.items())
 def test_a_command_answers(line: str, answer: str) -> None:
-    """A command that can answer without SQL does, without a warning."""
+    """A command that works without SQL does not warn."""
     outcome = run("settings", *ANSWERS)[line]
     assert (outcome.code, outcome.err) == (0, "")
     assert answer in outcome.out
@@ -93,7 +93,7 @@ def test_no_operation_of_a_migration_runs(line: str) -> None:
 
 @pytest.mark.parametrize(("line", "refusal"), REFUSALS.items())
 def test_a_command_is_refused_in_one_line(line: str, refusal: str) -> None:
-    """A command that needs SQL ends with one line that says why."""
+    """A command that needs SQL ends with one line that contains the reason."""
     outcome = run("settings", *REFUSALS)[line]
     assert outcome.code == 1
     assert outcome.err.startswith(f"CommandRefused: {refusal}: {NO_SQL}. ")
@@ -101,14 +101,14 @@ def test_a_command_is_refused_in_one_line(line: str, refusal: str) -> None:
 
 
 def test_dumpdata_says_that_sql_models_hold_nothing() -> None:
-    """An empty file is written, and whoever named the app learns why."""
+    """The file is empty, and the message contains the reason if you name the app."""
     outcome = run("settings", *WITH_A_WORD)["dumpdata sites"]
     assert (outcome.code, outcome.out.strip()) == (0, "[]")
     assert outcome.err == "Nothing is dumped of sites.Site: they are of SQL, and 'default' is no SQL database.\n"
 
 
 def test_flush_says_that_it_empties_nothing() -> None:
-    """Whoever runs flush learns that DynamoDB is left as it is."""
+    """The message says that DynamoDB is unchanged."""
     outcome = run("settings", *WITH_A_WORD)["flush --noinput"]
     assert outcome.code == 0
     assert "Items in DynamoDB are not touched" in outcome.err
@@ -138,7 +138,7 @@ def test_atomic_requests_is_warned_of() -> None:
 
 
 def test_a_project_with_sql_keeps_its_database() -> None:
-    """With SQL only, the app changes nothing: migrations run, and content types and permissions are filled in."""
+    """With only SQL, the app changes nothing: migrations run, and content types and permissions are stored."""
     lines = (
         "migrate",
         "dumpdata auth.permission --natural-foreign",
@@ -158,7 +158,7 @@ def test_the_router_is_there_from_the_start_where_it_is_needed(settings: str, ro
 
 
 def test_the_engine_on_a_second_alias_leaves_the_first_alone() -> None:
-    """Beside an SQL database, the engine answers for its own alias only."""
+    """Next to an SQL database, the engine handles only its own alias."""
     lines = (
         "migrate",
         "migrate --database nosql",
@@ -186,7 +186,7 @@ DEMO_ANSWERS = {
 
 @pytest.mark.parametrize(("line", "answer"), DEMO_ANSWERS.items())
 def test_users_in_dynamodb_need_no_setting_for_migrations(line: str, answer: str) -> None:
-    """The admin's own migrations, which refer to the user, are left out where the users are in DynamoDB."""
+    """The admin's migrations, which refer to the user, are skipped if users are in DynamoDB."""
     outcome = run("settings_dynamo_users", *DEMO_ANSWERS)[line]
     assert (outcome.code, outcome.err) == (0, "")
     assert answer in outcome.out
@@ -203,7 +203,7 @@ REFERENCES = {
 
 @pytest.mark.parametrize(("line", "answer"), REFERENCES.items())
 def test_a_reference_from_sql_is_a_column(line: str, answer: str) -> None:
-    """Migrations write a foreign key as it is declared, and make a column for it without a constraint."""
+    """Migrations contain the declared foreign key, and create a column without a constraint."""
     outcome = run("settings_sql_reference", *REFERENCES)[line]
     assert (outcome.code, outcome.err) == (0, "")
     assert answer in outcome.out
@@ -211,7 +211,7 @@ def test_a_reference_from_sql_is_a_column(line: str, answer: str) -> None:
 
 
 def test_the_stock_admins_log_needs_its_site() -> None:
-    """Where users are in DynamoDB, Django's own site would keep the log in SQL, which is not there."""
+    """If users are in DynamoDB, Django's own site would store the log in SQL, which does not exist."""
     assert "dynamo_single.E017" in run("settings_stock_admin", "check")["check"].err
 
 
@@ -225,7 +225,7 @@ STRAYS = {
 
 @pytest.mark.parametrize(("which", "why"), STRAYS.items())
 def test_a_reference_that_cannot_work_is_named(which: str, why: str) -> None:
-    """The check says what no column, and no database, can do; ``migrate`` runs it first."""
+    """The check reports references that no column or database supports, before ``migrate`` runs."""
     if "Stall" in which and django.VERSION < (6, 1):
         pytest.skip("Django 6.1 leaves on_delete to the database")
     outcome = run("settings_sql_strays", "migrate")["migrate"]
@@ -258,7 +258,7 @@ def test_models_beside_sql_are_no_tables(line: str, answer: str) -> None:
 
 
 def test_permissions_beside_sql_are_rows_once() -> None:
-    """Django adds those that its migrations know, and the app those of the trash."""
+    """Django adds the permissions in its migrations, and the app those of the trash."""
     line = "dumpdata auth.permission --natural-foreign"
     rows = json.loads(run("settings_beside_sql", "migrate --verbosity 0", line)[line].out)
     found = [tuple(row["fields"][name] for name in ("codename", "name")) for row in rows]
@@ -273,5 +273,5 @@ def test_permissions_beside_sql_are_rows_once() -> None:
 
 
 def test_these_answers_were_checked_with_this_django() -> None:
-    """The private parts of Django that the engine relies on were looked at in this release."""
+    """The private parts of Django that the engine uses were checked in this release."""
     assert ".".join(map(str, django.VERSION[:2])) in DJANGOS

@@ -55,7 +55,7 @@ def test_get_methods_return_one_object() -> None:
 
 
 def test_unknown_model_does_not_exist() -> None:
-    """As in Django."""
+    """Django raises the same error."""
     with pytest.raises(ContentType.DoesNotExist):
         TYPES.get(app_label="directory", model="nothing")
 
@@ -141,7 +141,7 @@ def test_other_queries_name_the_alternative(query: Any) -> None:
     ],
 )
 def test_writes_name_the_models_options(write: Any) -> None:
-    """Nothing is stored."""
+    """No object is stored."""
     with pytest.raises(NotSupported, match=r"Nothing was written\. Declare .* Meta\.permissions"):
         write()
 

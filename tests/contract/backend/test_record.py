@@ -1,4 +1,4 @@
-"""The record of applied migrations lies in the table, once an app has migrations of items."""
+"""The table contains the record of applied migrations if an app has migrations of items."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.histories.app import History, history
 
 @pytest.fixture
 def app(tmp_path: Path, table: Table) -> Iterator[History]:
-    """The app with two migrations, none of them applied, beside an app with migrations that change no items."""
+    """Return an app with two unapplied migrations, next to an app whose migrations change no items."""
     with history(tmp_path, beside=["django.contrib.contenttypes"]) as found:
         found.model()
         found.make()
@@ -52,7 +52,7 @@ def test_migrate_reads_the_files_for_the_record_once(app: History) -> None:
 
 
 def test_migrations_are_shown_as_they_are(app: History) -> None:
-    """By what the table says, and those of other apps by their files."""
+    """The table determines the state, and files those of other apps."""
     app.run("migrate", "histories", "0001")
     said = app.run("showmigrations", "histories", "contenttypes")
     assert "[X] 0001_initial\n [ ] 0002_shop_town" in said
@@ -60,7 +60,7 @@ def test_migrations_are_shown_as_they_are(app: History) -> None:
 
 
 def test_migrating_back_forgets(app: History, table: Table) -> None:
-    """One, and then all."""
+    """One migration is reverted, and then all."""
     app.run("migrate", "histories")
     assert "Unapplying histories.0002_shop_town..." in app.run("migrate", "histories", "0001")
     assert recorded(table) == ["APPLIED#histories#0001_initial"]
@@ -69,7 +69,7 @@ def test_migrating_back_forgets(app: History, table: Table) -> None:
 
 
 def test_a_plan_and_a_fake(app: History, table: Table) -> None:
-    """The plan changes nothing; a fake records."""
+    """The plan changes nothing, and a fake records."""
     said = app.run("migrate", "histories", "--plan")
     assert "Add attribute town to Shop" in said
     assert recorded(table) == []
@@ -78,7 +78,7 @@ def test_a_plan_and_a_fake(app: History, table: Table) -> None:
 
 
 def test_squashed_migrations(app: History, table: Table) -> None:
-    """They are optimized, and count as applied once all that they replace are."""
+    """They are optimized, and count as applied when all replaced ones do."""
     app.run("migrate", "histories")
     app.run("squashmigrations", "histories", "0002", "--noinput")
     assert app.operations("0001_squashed") == ["Add model Shop, stored as Shop"]
@@ -100,7 +100,7 @@ def test_without_migrations_of_items_the_record_costs_nothing(table: Table) -> N
 
 
 def test_without_a_table_nothing_is_applied(app: History, table: Table) -> None:
-    """``showmigrations`` answers before ``dynamo_setup`` has run."""
+    """``showmigrations`` works before ``dynamo_setup``."""
     table.send(Request("DeleteTable"))
     try:
         assert "[ ] 0001_initial" in app.run("showmigrations", "histories")
@@ -109,7 +109,7 @@ def test_without_a_table_nothing_is_applied(app: History, table: Table) -> None:
 
 
 def test_a_migration_can_be_pruned(app: History, table: Table) -> None:
-    """A record whose file is gone."""
+    """Its file no longer exists."""
     app.run("migrate", "histories")
     (app.folder / "0002_shop_town.py").unlink()
     assert "Pruning histories.0002_shop_town OK" in app.run("migrate", "histories", "--prune")
@@ -117,7 +117,7 @@ def test_a_migration_can_be_pruned(app: History, table: Table) -> None:
 
 
 def test_all_records_can_be_deleted(app: History, table: Table) -> None:
-    """As Django's own tests of migrations do."""
+    """Django's own tests of migrations do this."""
     app.run("migrate", "histories")
     MigrationRecorder(connection).flush()
     assert recorded(table) == []
@@ -134,6 +134,6 @@ def test_record_filters_orders_and_slices(app: History, table: Table) -> None:
 
 
 def test_verification_knows_the_records(app: History) -> None:
-    """They are nobody's model, and no finding."""
+    """They belong to no model, and are not reported."""
     app.run("migrate", "histories")
     assert list(verify()) == []

@@ -1,4 +1,5 @@
-"""Django's ``transaction.atomic()`` that fails after writes to DynamoDB: they stay, and that is reported."""
+"""Django's ``transaction.atomic()`` that fails after writes to DynamoDB: the writes stay, and a warning reports
+them."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("table")
 
 
 def create(firm_id: str) -> None:
-    """One write."""
+    """Write one object."""
     Firm.objects.create(firm_id=firm_id, name="n", stock="s")
 
 
@@ -32,7 +33,7 @@ def strict() -> Iterator[None]:
 
 
 def test_a_rollback_after_writes_is_a_warning() -> None:
-    """The error that failed the block goes on; the items stay."""
+    """The block's error continues, and the items stay."""
     warned = pytest.warns(NotRolledBackWarning, match="after 2 writes to DynamoDB")
     with warned, pytest.raises(KeyError), transaction.atomic():
         create("a")
@@ -51,7 +52,7 @@ def test_a_rollback_after_writes_can_be_an_error(strict: None) -> None:
 
 
 def test_an_inner_block_reports_its_own_writes_once() -> None:
-    """What was written before it is not rolled back, and the outer block has nothing more to report."""
+    """Earlier writes are not rolled back, and the outer block has no further report."""
     with warnings.catch_warnings(record=True) as caught, transaction.atomic():
         warnings.simplefilter("always")
         create("a")
@@ -65,7 +66,7 @@ def test_an_inner_block_reports_its_own_writes_once() -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_a_block_that_is_carried_out_reports_nothing() -> None:
-    """Nor does one that failed before it wrote, after reading, or after a refused write."""
+    """This includes a block that failed before a write, after a read, or after a rejected write."""
     with transaction.atomic():
         create("a")
     with pytest.raises(AlreadyExists), transaction.atomic():
@@ -93,7 +94,7 @@ def test_set_rollback_counts_as_a_failure() -> None:
 
 
 def test_an_option_that_there_is_not_is_refused() -> None:
-    """When the connection is opened, by the alias."""
+    """The error is raised when the connection opens, with the alias."""
     wrong = connection.copy()
     wrong.settings_dict["OPTIONS"] = {"rollback_after_writes": "ignore"}
     with pytest.raises(ConfigurationError, match=r"DATABASES\['default'\]"):

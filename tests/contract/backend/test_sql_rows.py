@@ -1,4 +1,4 @@
-"""SQL models beside ours that refer to them: what a foreign key gives, and what becomes of rows when an object goes."""
+"""SQL models with references to DynamoDB models: the use of foreign keys, and rows of deleted objects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def run(table: Table, steps: str) -> Any:
-    """What some steps of ``tests.backend_project.sql_rows`` gave, in a project with SQLite and this table."""
+    """Return the results of steps of ``tests.backend_project.sql_rows``, in a project with SQLite and this table."""
     settings = table.settings
     endpoint = str(settings.endpoint_url).removeprefix("http://")
     environment = {
@@ -32,7 +32,7 @@ def run(table: Table, steps: str) -> Any:
 
 
 JOIN = "OperationalError: no such table: company (in DynamoDB)"
-#: What is asked of a foreign key, what it gives, and the requests to DynamoDB.
+#: Uses of a foreign key, their results, and the requests to DynamoDB.
 READING: dict[str, tuple[Any, list[str]]] = {
     "column": (["acme", "acme~~ann"], []),
     "object": ("Acme", ["GetItem"]),
@@ -50,14 +50,14 @@ READING: dict[str, tuple[Any, list[str]]] = {
 
 @pytest.fixture(scope="module")
 def reading(engine: Table) -> Any:
-    """What the steps of reading gave."""
+    """Return the results of the reading steps."""
     setup_table()
     return run(engine, "reading")
 
 
 @pytest.mark.parametrize("name", READING)
 def test_a_foreign_key_reads_by_key(reading: Any, name: str) -> None:
-    """The column holds the pk; its object is read by it, and no database joins what is in DynamoDB."""
+    """The column contains the pk, which reads the object, and no database joins DynamoDB."""
     assert tuple(reading[name]) == READING[name]
 
 
@@ -75,13 +75,13 @@ def test_what_rows_stand_in_the_way_of_is_refused(reading: Any, name: str, refus
 
 @pytest.fixture(scope="module")
 def deleting(engine: Table) -> Any:
-    """What the steps of deleting gave."""
+    """Return the results of the deleting steps."""
     setup_table()
     return run(engine, "deleting")
 
 
 def left(rows: Any, name: str) -> dict[str, int]:
-    """How many rows of each kind refer to a company."""
+    """Return the number of rows of each kind that refer to a company."""
     return {
         "parcels": rows["parcels"].count(name),
         "labels": rows["labels"].count(name),
@@ -99,7 +99,7 @@ def test_the_trash_keeps_the_rows(deleting: Any) -> None:
 
 
 def test_rows_go_with_an_object_as_on_delete_says(deleting: Any) -> None:
-    """Rows that cascade go, with what hangs on them, and so do those of its children; others forget it."""
+    """Cascading rows are deleted with their dependents, and those of the children too; others are set to NULL."""
     assert left(deleting["for good"], "acme") == NONE
     assert left(deleting["for good"], "stays") == ALL
     assert deleting["for good"]["visits"] == [["stays", "stays~~stays"], ["stays", None], [None, None]]
@@ -113,7 +113,7 @@ def test_rows_go_with_many_objects(deleting: Any) -> None:
 
 
 def test_a_protected_object_stays(deleting: Any) -> None:
-    """``PROTECT`` refuses before anything is sent, and nothing else goes."""
+    """``PROTECT`` raises an error before any request, and nothing else is deleted."""
     error, exists, rows = deleting["protected"]
     assert error.startswith("ProtectedError: ")
     assert exists
@@ -121,13 +121,13 @@ def test_a_protected_object_stays(deleting: Any) -> None:
 
 
 def test_rows_go_when_a_block_is_sent(deleting: Any) -> None:
-    """A block that fails keeps the object and its rows; one that is carried out deletes both."""
+    """A failed block keeps the object and its rows, and a completed one deletes both."""
     assert deleting["discarded"] == [True, ["stays", "held", "block"]]
     assert deleting["in a block"] == [False, ["stays", "held"]]
 
 
 def test_rows_go_with_an_awaited_deletion(deleting: Any) -> None:
-    """Where the deletion is awaited, SQL is asked in its own thread."""
+    """An awaited deletion queries SQL in its own thread."""
     exists, rows = deleting["awaited"]
     assert not exists
     assert left(rows, "awaited") == NONE
@@ -141,19 +141,19 @@ def test_rows_go_with_an_object_of_a_proxy(deleting: Any) -> None:
 
 
 def test_a_token_goes_with_its_user(deleting: Any) -> None:
-    """A one-to-one relation has its other side on the user; Django's own log holds nothing of users in DynamoDB."""
+    """The user has the other side of a one-to-one relation; Django's log has no entries of users in DynamoDB."""
     assert (deleting["other side"], deleting["user"]) == ("k", [[], ["parcels.Token"]])
 
 
 def test_a_deletion_that_is_refused_keeps_the_rows(deleting: Any) -> None:
-    """Rows go once the object is gone."""
+    """Rows are deleted only after the object."""
     error, parcels = deleting["refused"]
     assert error.startswith("ConditionNotMet: ")
     assert "stale" in parcels
 
 
 def test_the_admin_of_an_sql_model_chooses_users(engine: Table) -> None:
-    """Pages show the user, forms ask whether there is one, and the page of a deletion names the rows that go along."""
+    """Pages show the user, forms check that it exists, and the confirmation page names the rows to delete."""
     setup_table()
     assert run(engine, "admin") == {
         "parcels/token/": 200,

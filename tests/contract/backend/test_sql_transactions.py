@@ -1,4 +1,4 @@
-"""A write to DynamoDB within an SQL transaction is logged once a line, or refused."""
+"""A write to DynamoDB within an SQL transaction logs one warning per line, or raises an error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("table")
 
 @pytest.fixture(autouse=True)
 def connection(django_db_blocker: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """An SQL database beside the table, which the settings of the tests have not."""
+    """Add an SQL database, which the tests' settings lack."""
     base = sql_transactions.BaseDatabaseWrapper
     monkeypatch.setattr(base, "set_autocommit", base.set_autocommit)
     monkeypatch.setattr(sql_transactions, "_logged", set())
@@ -37,7 +37,7 @@ def connection(django_db_blocker: Any, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 @pytest.fixture
 def told() -> Iterator[list[str]]:
-    """What was logged."""
+    """Return the log's messages."""
     messages: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
@@ -51,7 +51,7 @@ def write(name: str) -> None:
 
 
 def line_of(code: str) -> str:
-    """Return where a piece of code is in this file, as a message begins."""
+    """Return the position of code in this file, as in the start of a message."""
     before, _, _ = Path(__file__).read_text().partition(code)
     return f"{__file__}:{before.count(chr(10)) + 1}"
 
@@ -67,7 +67,7 @@ def test_each_line_is_logged_once(told: list[str]) -> None:
 
 
 def test_nothing_is_logged_outside_and_after_the_commit(told: list[str]) -> None:
-    """What waits for the commit writes after it; reads are none of it."""
+    """Callbacks of the commit write after it; reads do not count."""
     write("before")
     with transaction.atomic(using=ALIAS):
         list(Company.objects.all())
@@ -95,7 +95,7 @@ def test_many_writes_in_threads_are_logged_by_the_calling_line(told: list[str]) 
 
 
 def test_each_line_of_a_servers_thread_is_logged(told: list[str]) -> None:
-    """A server runs a request in a thread, whose stack begins as that of a pool does."""
+    """A server runs a request in a thread, whose stack begins like that of a pool."""
 
     def request() -> None:
         with transaction.atomic(using=ALIAS):

@@ -22,9 +22,9 @@ Sent = list[SentRequest]
 ROOT = Path(__file__).resolve().parents[3]
 READ, WRITE, CHANGE = ["BatchGetItem"], ["GetItem", "PutItem"], ["GetItem", "UpdateItem"]
 
-#: What the cache holds before each case.
+#: The contents of the cache before each case.
 BEFORE = {"text": "hello", "number": 5, "none": None}
-#: Method, arguments, result, requests, and what is different afterwards (``...`` for a key that is gone).
+#: Method, arguments, result, requests, and later differences (``...`` for a missing key).
 CASES: list[tuple[str, tuple[Any, ...], Any, list[str], dict[str, Any]]] = [
     ("get", ("text",), "hello", READ, {}),
     ("get", ("none", "other"), None, READ, {}),
@@ -68,7 +68,7 @@ CASES: list[tuple[str, tuple[Any, ...], Any, list[str], dict[str, Any]]] = [
     ("clear", (), None, ["UpdateItem"], dict.fromkeys(BEFORE, ...)),
     ("close", (), None, [], {}),
 ]
-#: Public names of ``BaseCache`` that are no requests: settings, and how keys and timeouts are computed.
+#: Public names of ``BaseCache`` without requests: settings, and computations of keys and timeouts.
 COMPUTED = {
     "default_timeout",
     "key_func",
@@ -90,7 +90,7 @@ def cache(table: Table) -> Iterator[Any]:
 
 
 def call(cache: Any, way: str, method: str, *args: Any, **kwargs: Any) -> Any:
-    """Call a method, or its asynchronous twin in an event loop."""
+    """Call a method, or its asynchronous variant in an event loop."""
     if way == "synchronous":
         return getattr(cache, method)(*args, **kwargs)
 
@@ -101,7 +101,7 @@ def call(cache: Any, way: str, method: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def test_every_method_is_exercised() -> None:
-    """The cases name each method of Django's base class, and each has its asynchronous twin."""
+    """The cases contain each method of Django's base class, and each has its asynchronous variant."""
     public = {name for name in dir(BaseCache) if not name.startswith("_")}
     methods = {case[0] for case in CASES}
     twins = {f"a{name}" for name in methods}
@@ -123,7 +123,7 @@ def test_a_method(
     requests: list[str],
     changes: dict[str, Any],
 ) -> None:
-    """Each method gives what Django documents, sends exactly these requests, and changes nothing else."""
+    """Each method returns Django's documented result, sends exactly these requests, and has no other effect."""
     for key, value in BEFORE.items():
         cache.set(key, value)
     sent.clear()
@@ -138,7 +138,7 @@ def test_a_method(
 
 
 def test_in(cache: Any, sent: Sent) -> None:
-    """``in`` asks as has_key() does."""
+    """``in`` sends the request of has_key()."""
     cache.set("a", None)
     sent.clear()
     assert "a" in cache
@@ -147,7 +147,7 @@ def test_in(cache: Any, sent: Sent) -> None:
 
 
 def test_every_read_is_strongly_consistent(cache: Any, sent: Sent) -> None:
-    """What one process has set is what every other one reads."""
+    """Every process reads another one's last write."""
     cache.set("a", 1)
     cache.get("a")
     (generation,) = (request.params for request in sent if request.operation == "GetItem")
@@ -157,7 +157,7 @@ def test_every_read_is_strongly_consistent(cache: Any, sent: Sent) -> None:
 
 
 def test_another_process_reads_what_was_set(cache: Any, table: Table) -> None:
-    """A value, and a clear() of the other process, are seen by both."""
+    """Both processes see a value and a clear() of the other one."""
     cache.set("a", {"from": "here"})
     code = (
         "import django; django.setup()\n"
@@ -171,7 +171,7 @@ def test_another_process_reads_what_was_set(cache: Any, table: Table) -> None:
     assert cache.get_many(["a", "b"]) == {"b": 2}
 
 
-# a table that does not answer
+# an unreachable table
 
 KEYED = [*((method, ("key", *args)) for method, args in USES), ("clear", ())]
 LISTED = [(method, (collect(["key", "other"]),)) for method, collect in MANY]
@@ -194,7 +194,7 @@ def test_an_error_is_no_miss(cache: Any, way: str, code: str, error: type[Except
 
 
 def test_an_unreachable_table_is_no_miss(cache: Any, table: Table) -> None:
-    """The same where nothing answers."""
+    """The error is the same if no server listens."""
 
     def nothing_there(operation: str, params: Any) -> None:
         raise testing.unreachable(table.settings)
@@ -214,7 +214,7 @@ def test_an_unreachable_table_is_no_miss(cache: Any, table: Table) -> None:
 def test_what_dynamodb_leaves_out_is_asked_for_again(
     cache: Any, sent: Sent, monkeypatch: pytest.MonkeyPatch, operation: str, left: str, use: Any
 ) -> None:
-    """A part that was not done is sent again; if it is never done, that is an error."""
+    """Unprocessed parts are sent again, and finally raise an error."""
     monkeypatch.setattr("dynamo_single.table.batches.LONGEST_PAUSE", 0.0)
     refused: list[Any] = []
 
@@ -237,7 +237,7 @@ def test_what_dynamodb_leaves_out_is_asked_for_again(
 
 
 def test_nothing_waits_in_the_event_loop(cache: Any) -> None:
-    """The requests of every asynchronous method are sent by another thread than the loop's."""
+    """A thread other than the loop's sends the requests of every asynchronous method."""
     threads: set[int] = set()
 
     def note(operation: str, params: Any) -> None:
@@ -260,7 +260,7 @@ def test_nothing_waits_in_the_event_loop(cache: Any) -> None:
 
 
 def test_a_default_is_called_once(cache: Any) -> None:
-    """get_or_set() calls a default only for a missing key, and the asynchronous twin calls it in the loop."""
+    """get_or_set() calls a default only for a missing key; the asynchronous variant calls it in the loop."""
     calls: list[int] = []
 
     def default() -> str:

@@ -1,4 +1,4 @@
-"""The cache's twins in an event loop: twenty at once are under way together, and do what their methods do."""
+"""The asynchronous cache: twenty calls overlap, with the effects of the synchronous methods."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.ready import table_ready
 CALLS = 20
 pytestmark = pytest.mark.usefixtures("table")
 
-#: The name of a method, and what it is given for the call of a number.
+#: The name of a method, and its arguments for a numbered call.
 CALLED: dict[str, tuple[str, Callable[[int], tuple[Any, ...]]]] = {
     "add": ("add", lambda n: (f"new{n}", n)),
     "add, there": ("add", lambda n: (f"k{n}", n)),
@@ -49,7 +49,7 @@ def fill(cache: Any) -> None:
 @pytest.mark.parametrize("split", [False, True])
 @pytest.mark.parametrize("name", CALLED)
 def test_calls_overlap_and_do_the_same(name: str, split: bool) -> None:
-    """No request of twenty calls is answered before all twenty have one under way; nothing is sent by a thread."""
+    """Each of twenty calls starts a request before any gets its response, and threads do not send any."""
     cache = DynamoCache("default", {"OPTIONS": {"LARGE_VALUES": "split" if split else "refuse"}})
     method, given = CALLED[name]
     fill(cache)
@@ -73,12 +73,12 @@ class Own(DynamoCache):
     """A project's cache with a ``get()`` of its own."""
 
     def get(self, *args: Any, **options: Any) -> Any:
-        """The thread that it is called in."""
+        """Record the thread of the call."""
         return threading.get_ident()
 
 
 def test_what_a_project_overrides_is_called_in_a_thread() -> None:
-    """And the other methods are awaited."""
+    """The other methods are awaited."""
     cache = Own("default", {})
 
     async def ask() -> Any:
@@ -91,7 +91,7 @@ def test_what_a_project_overrides_is_called_in_a_thread() -> None:
 
 
 def test_get_or_set_gives_what_a_projects_get_does() -> None:
-    """Where another one's value came in between, which is read."""
+    """Another process's value came in between, and is read."""
     cache = Own("default", {})
     theirs = DynamoCache("default", {})
 
@@ -103,7 +103,7 @@ def test_get_or_set_gives_what_a_projects_get_does() -> None:
 
 
 def test_large_values_are_awaited_too() -> None:
-    """Their parts are read and written in the loop."""
+    """The loop reads and writes their parts."""
     cache = DynamoCache("default", {"OPTIONS": {"LARGE_VALUES": "split"}})
     large = "x" * 1_000_000
 

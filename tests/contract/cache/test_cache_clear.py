@@ -1,4 +1,4 @@
-"""clear() in constant time, and what happens when others write at the same moment."""
+"""clear() in constant time, and with concurrent writes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def before_the_first(operation: str, act: Callable[[], object]) -> Iterator[list
 
 @pytest.mark.parametrize("number", [0, 1, 60])
 def test_clearing_is_one_request(cache: Any, sent: Sent, table: Table, number: int) -> None:
-    """Whatever is stored, nothing is deleted, and nothing is found afterwards until it is set again."""
+    """No entry is deleted, and none is found until it is set again."""
     data = {f"key-{each}": each for each in range(number)}
     cache.set_many(data)
     cache.set_many(data, version=2)
@@ -75,14 +75,14 @@ def test_one_version_is_cleared_by_one_request_too(cache: Any, sent: Sent) -> No
 
 
 def test_a_version_with_an_endless_name_cannot_be_cleared(cache: Any, sent: Sent) -> None:
-    """It would not fit into an attribute's name; nothing is sent."""
+    """It does not fit into an attribute's name, and no request is sent."""
     with pytest.raises(exceptions.InvalidValue, match="too long"):
         cache.clear(version="x" * 250)
     assert sent == []
 
 
 def test_a_cleared_entry_is_gone_for_every_method(cache: Any) -> None:
-    """None of them finds it, counts it, or is kept from writing by it."""
+    """Every method ignores it, and can write over it."""
 
     def cleared() -> Any:
         cache.set("key", 1, None)
@@ -102,7 +102,7 @@ def test_a_cleared_entry_is_gone_for_every_method(cache: Any) -> None:
 
 
 def test_caches_in_one_table_are_cleared_apart(table: Table) -> None:
-    """OPTIONS["NAME"] tells them apart; KEY_PREFIX does not, as in Django's other caches."""
+    """As in Django's other caches, OPTIONS["NAME"] separates them, and KEY_PREFIX does not."""
     one = {"BACKEND": BACKEND, "LOCATION": "default"}
     settings = {
         "default": one,
@@ -121,7 +121,7 @@ def test_caches_in_one_table_are_cleared_apart(table: Table) -> None:
 
 
 def test_generations_never_repeat(cache: Any, table: Table, clock: Clock) -> None:
-    """If the item that holds them is lost, old entries count until the next clear(), and new ones can be set."""
+    """If their item is lost, old entries are valid until the next clear(), and new ones can be set."""
     cache.set("key", "old")
     for _ in range(5):
         cache.clear()
@@ -146,11 +146,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return stopped
 
 
-# at the same moment
+# concurrent calls
 
 
 def test_a_set_that_a_clear_overtakes_is_cleared_too(cache: Any) -> None:
-    """It read the generation before, so it counts as set before."""
+    """It read the former generation, so it counts as set before the clear()."""
     with before_the_first("PutItem", cache.clear):
         cache.set("key", 1)
     assert cache.get("key") is None
@@ -175,7 +175,7 @@ def test_a_set_never_hides_what_was_set_after_a_clear(cache: Any, sent: Sent) ->
 
 
 def test_an_add_never_takes_what_was_added_after_a_clear(cache: Any) -> None:
-    """Of two that lock by add(), with a clear() between them, one gets the lock, and keeps it."""
+    """If two processes lock with add() and a clear() comes in between, one gets and keeps the lock."""
 
     def others() -> None:
         cache.clear()
@@ -187,7 +187,7 @@ def test_an_add_never_takes_what_was_added_after_a_clear(cache: Any) -> None:
 
 
 def test_an_add_may_follow_what_a_clear_took(cache: Any) -> None:
-    """What was set in between is cleared again: then add() reads the generation again and writes."""
+    """A value set in between is cleared: then add() reads the generation again and writes."""
 
     def others() -> None:
         cache.clear()
@@ -228,7 +228,7 @@ def test_a_default_gives_way_to_what_was_set_meanwhile(cache: Any) -> None:
 
 @pytest.mark.parametrize("method", ["incr", "touch"])
 def test_a_change_that_a_clear_overtakes_brings_nothing_back(cache: Any, method: str) -> None:
-    """It counts as done before, on a value that is gone now."""
+    """It counts as done before the clear(), on a deleted value."""
     cache.set("key", 1)
     with before_the_first("UpdateItem", cache.clear):
         getattr(cache, method)("key")
@@ -237,7 +237,7 @@ def test_a_change_that_a_clear_overtakes_brings_nothing_back(cache: Any, method:
 
 @pytest.mark.parametrize("method", ["set", "add"])
 def test_endless_clearing_is_an_error(cache: Any, method: str) -> None:
-    """A write that is overtaken each time says so instead of pretending."""
+    """A write that is overtaken every time raises an error."""
     busy: list[bool] = []
 
     def overtake(operation: str, params: Any) -> None:
@@ -254,7 +254,7 @@ def test_endless_clearing_is_an_error(cache: Any, method: str) -> None:
 
 @pytest.mark.parametrize("seconds", [None, 60])
 def test_one_add_wins(cache: Any, seconds: int | None) -> None:
-    """Of many that add one key at the same moment, one is told that it did."""
+    """One of many concurrent additions of a key succeeds."""
     with ThreadPoolExecutor(8) as threads:
         won = list(threads.map(lambda number: cache.add("lock", number, seconds), range(40)))
     assert won.count(True) == 1
@@ -262,7 +262,7 @@ def test_one_add_wins(cache: Any, seconds: int | None) -> None:
 
 
 def test_an_add_whose_answer_was_lost(cache: Any, table: Table) -> None:
-    """A request that is repeated finds its own value, and knows it."""
+    """A repeated request recognizes its own value."""
     repeated: list[str] = []
 
     def lose_the_answer(operation: str, params: Any) -> None:

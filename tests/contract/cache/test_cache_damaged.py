@@ -1,4 +1,4 @@
-"""Damaged items of the cache are misses: no method stops at one, and what is set afterwards is found."""
+"""Damaged cache items are misses: every method works, and new values are found."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.contract.caching import BACKEND, items, large
 from tests.contract.damage import damages, store
 
 SET = 3
-#: Each method, and what it may give where the entry is a miss.
+#: Each method, and its possible results for a miss.
 MISSES: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "get": (lambda cache: cache.get("a", "missing"), "missing"),
     "get_many": (lambda cache: cache.get_many(["a", "b"]), {"b": 2}),
@@ -40,7 +40,7 @@ def cache(table: Table) -> Iterator[Any]:
 
 
 def outcome(cache: Any, name: str) -> Any:
-    """What a method gives; the error that Django documents for a missing key is one, too."""
+    """Return the result of a method, or Django's documented error for a missing key."""
     try:
         return MISSES[name][0](cache)
     except ValueError as error:
@@ -49,7 +49,7 @@ def outcome(cache: Any, name: str) -> Any:
 
 
 def assert_usable(cache: Any, what: str) -> None:
-    """What is set now is found."""
+    """Assert that a new value is found."""
     cache.set("a", SET)
     assert (what, cache.get("a")) == (what, SET)
 
@@ -66,7 +66,7 @@ def test_damaged_entry_is_a_miss(cache: Any, table: Table, value: Any) -> None:
     entry, other = entry_of(table, "a"), entry_of(table, "b")
     for what, damaged in damages(entry, leave=("itemType", "expiresAt")):
         if what == "without validUntil":
-            continue  # as an entry that was set without a timeout
+            continue  # like an entry without a timeout
         for name, (_, missed) in MISSES.items():
             forget_generations(table)
             store(table, other)
@@ -91,7 +91,7 @@ def test_damaged_entry_in_parts_is_a_miss(cache: Any, table: Table, part: str) -
 
 @pytest.mark.parametrize("count", ["0", "-1", "100001", "99999999999"])
 def test_damaged_number_of_parts_is_a_miss(cache: Any, table: Table, count: str) -> None:
-    """Nothing is asked for under as many keys."""
+    """The parts are not read."""
     cache.set("a", large(), 100)
     store(table, {**entry_of(table, "a"), "parts": {"N": count}})
     with assert_requests(["BatchGetItem", "DeleteItem"]):
@@ -100,7 +100,7 @@ def test_damaged_number_of_parts_is_a_miss(cache: Any, table: Table, count: str)
 
 
 def test_damaged_generations_clear_the_cache(cache: Any, table: Table, caplog: Any) -> None:
-    """Nobody knows which entries count; none that was cleared comes back."""
+    """The valid entries are unknown, and cleared ones do not return."""
     cache.set("a", "cleared")
     cleared = entry_of(table, "a")
     cache.clear()
@@ -109,7 +109,7 @@ def test_damaged_generations_clear_the_cache(cache: Any, table: Table, caplog: A
     (generations,), later = items(table, "Cache.Generations"), entry_of(table, "a")
     for what, damaged in damages(generations, leave=("itemType",)):
         if what.startswith("without"):
-            continue  # as a cache that was never cleared
+            continue  # like a cache that was never cleared
         for name, (_, missed) in MISSES.items():
             for each in (later, damaged):
                 store(table, each)
@@ -132,6 +132,6 @@ def test_damaged_entry_is_named_in_the_log(cache: Any, table: Table, caplog: Any
 
 
 def forget_generations(table: Table) -> None:
-    """Let all entries count, as in a cache that was never cleared."""
+    """Make all entries valid, as in a cache that was never cleared."""
     for item in items(table, "Cache.Generations"):
         table.send(Request("DeleteItem", {"Key": {name: item[name] for name in ("pk", "sk")}}))

@@ -1,4 +1,4 @@
-"""What incr() and decr() raise, compared with Django's own caches where Django documents it or they agree."""
+"""Errors of incr() and decr() are those of Django's own caches, if documented or equal."""
 
 from __future__ import annotations
 

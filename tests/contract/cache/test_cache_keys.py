@@ -1,4 +1,4 @@
-"""The keys of the cache: versions, settings, what is refused, and many keys at once."""
+"""Keys of the cache: versions, settings, invalid keys, and many keys per call."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_versions(cache: Any) -> None:
 
 
 def test_the_settings_of_a_key(table: Table) -> None:
-    """KEY_PREFIX, VERSION and KEY_FUNCTION decide about the key as Django says."""
+    """As in Django, KEY_PREFIX, VERSION and KEY_FUNCTION determine the key."""
     with cache_of(KEY_PREFIX="site", VERSION=7) as cache:
         cache.set("key", 1)
         assert cache.get("key", version=7) == 1
@@ -67,7 +67,7 @@ def shouted(key: str, key_prefix: str, version: Any) -> str:
     "key", ["a#b", "a#", "#", "$s", "\N{SNOWMAN}", "a/b?c=d&e", "UNIQUE#x", "a:b", 1, "x" * 200, "\U0010ffff"], ids=repr
 )
 def test_any_text_is_a_key(cache: Any, key: Any) -> None:
-    """What DynamoDB's keys use as separators is escaped, so that no two keys are one."""
+    """Separators of DynamoDB's keys are escaped, so that keys stay different."""
     cache.set(key, "mine")
     assert cache.get(key) == "mine"
     assert cache.get_many([key, "a", "b"]) == {key: "mine"}
@@ -89,7 +89,7 @@ def test_keys_that_memcached_does_not_take_are_warned_of(cache: Any, key: str, m
 @pytest.mark.filterwarnings("ignore::django.core.cache.backends.base.CacheKeyWarning")
 @pytest.mark.parametrize(("key", "message"), [("x" * 2049, "DynamoDB takes 2048"), ("a\ud800", "lone surrogate")])
 def test_keys_that_dynamodb_does_not_take_are_refused(cache: Any, sent: Sent, key: str, message: str) -> None:
-    """Every method raises before it writes; nothing is cut off."""
+    """Every method raises an error before it writes, and never truncates."""
     for method, args in USES:
         with pytest.raises(exceptions.InvalidValue, match=message):
             getattr(cache, method)(key, *args)
@@ -100,7 +100,7 @@ def test_keys_that_dynamodb_does_not_take_are_refused(cache: Any, sent: Sent, ke
 
 
 def test_an_empty_key_is_refused(table: Table) -> None:
-    """A KEY_FUNCTION that gives nothing names no entry."""
+    """A KEY_FUNCTION that returns an empty string does not name an entry."""
     with cache_of(KEY_FUNCTION=lambda key, key_prefix, version: "") as cache, pytest.raises(exceptions.EmptyKeyPart):
         cache.get("key")
 
@@ -127,7 +127,7 @@ def test_many_keys_are_read_by_the_hundred(cache: Any, sent: Sent) -> None:
 
 
 def test_keys_that_are_one_to_the_key_function(table: Table) -> None:
-    """They are asked for once, and each gets the value; of several values the last one is stored."""
+    """They are read once, and each gets the value; the last of several values is stored."""
     with cache_of(KEY_FUNCTION=shouted) as cache:
         cache.set_many({"a": 1, "A": 2})
         assert cache.get_many(["a", "A"]) == {"a": 2, "A": 2}

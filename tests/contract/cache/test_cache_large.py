@@ -36,7 +36,7 @@ def cache(table: Table) -> Iterator[Any]:
     ],
 )
 def test_a_large_value_is_refused(table: Table, sent: Sent, write: Callable[[Any], object]) -> None:
-    """The error names the option, and nothing is written."""
+    """The error names the option, and the table does not change."""
     with cache_of() as cache, pytest.raises(exceptions.ItemTooLarge, match=r"OPTIONS\[\"LARGE_VALUES\"\].*split"):
         write(cache)
     assert set(operations(sent)) <= {"GetItem", "BatchGetItem"}
@@ -44,7 +44,7 @@ def test_a_large_value_is_refused(table: Table, sent: Sent, write: Callable[[Any
 
 
 def largest(cache: Any, table: Table) -> int:
-    """How many bytes just fit into one item under the key ``key``, without a timeout."""
+    """Return the largest number of bytes for one item with the key ``key``, without a timeout."""
     cache.set("key", b"", None)
     (item,) = items(table, "Cache.Entry")
     overhead = item_size(item) - len(item["value"]["B"]) + len(pickle.dumps(bytes(400_000), 5)) - 400_000
@@ -52,7 +52,7 @@ def largest(cache: Any, table: Table) -> int:
 
 
 def test_the_limit_is_dynamodbs_own(table: Table) -> None:
-    """The largest value that fits is stored by DynamoDB, and one byte more is refused."""
+    """DynamoDB stores the largest value, and rejects one more byte."""
     with cache_of() as cache:
         fits = largest(cache, table)
         cache.set("key", bytes(fits), None)
@@ -63,7 +63,7 @@ def test_the_limit_is_dynamodbs_own(table: Table) -> None:
 
 
 def test_a_large_value_is_stored_in_parts(cache: Any, sent: Sent, table: Table) -> None:
-    """The parts are written before the entry, and read after it; a small value is one item as ever."""
+    """Parts are written before the entry, and read after it; a small value is one item."""
     cache.set("key", large(), 60)
     assert operations(sent) == ["GetItem", "BatchWriteItem", "PutItem"]
     (head,) = items(table, "Cache.Entry")
@@ -101,7 +101,7 @@ def test_the_first_value_that_is_split(cache: Any, table: Table, size: int) -> N
     ],
 )
 def test_replacing_removes_the_old_parts(cache: Any, table: Table, write: Callable[[Any], object]) -> None:
-    """No part stays behind that nobody reads."""
+    """No unused part remains."""
     cache.set("key", large(1))
     write(cache)
     assert cache.get("key") == large(2)
@@ -126,7 +126,7 @@ def test_removing_removes_the_parts(cache: Any, table: Table, remove: Callable[[
 
 
 def test_an_add_that_loses_leaves_no_parts(cache: Any, table: Table) -> None:
-    """They were written first, and are taken away when there is a value already."""
+    """They were written first, and are removed if a value exists."""
     cache.set("key", 1)
     assert not cache.add("key", large())
     assert cache.get("key") == 1
@@ -149,7 +149,7 @@ def test_touching_touches_the_parts(cache: Any, sent: Sent, table: Table, timeou
 
 
 def test_touching_what_is_replaced_meanwhile(cache: Any, table: Table) -> None:
-    """The parts of the value before are gone, and are not made again."""
+    """The former value's parts are deleted, and not recreated."""
     cache.set("key", large(1), 60)
     updates: list[str] = []
 
@@ -188,14 +188,14 @@ def between_reads(act: Callable[[int], object]) -> Callable[[str, Any], None]:
     ids=["large", "small", "deleted", "cleared"],
 )
 def test_a_reader_sees_one_write(cache: Any, act: Callable[[Any], object], found: Any) -> None:
-    """If a value is replaced between the reading of the entry and of its parts, the new one is read."""
+    """If a value is replaced between the reads of the entry and its parts, the new one is read."""
     cache.set("key", large(1))
     with testing.intercept(between_reads(lambda number: act(cache) if number == 1 else None)):
         assert cache.get("key") == found
 
 
 def test_endless_replacing_is_an_error(cache: Any) -> None:
-    """A reader that never sees a whole value says so; it is no miss."""
+    """A reader that never finds a complete value raises an error instead of reporting a miss."""
     cache.set("key", large(1))
     replace = between_reads(lambda number: cache.set("key", large(number % 200)))
     with testing.intercept(replace), pytest.raises(exceptions.Conflict, match="while it was read"):
@@ -203,7 +203,7 @@ def test_endless_replacing_is_an_error(cache: Any) -> None:
 
 
 def test_a_part_that_is_lost_is_a_miss(cache: Any, table: Table) -> None:
-    """An entry without all of its parts is never half a value; it is removed, and keeps nobody from writing."""
+    """An entry with a missing part is a miss; it is removed, and can be written again."""
     cache.set("key", large())
     part = items(table, "Cache.Part")[1]
     table.send(Request("DeleteItem", {"Key": {name: part[name] for name in ("pk", "sk")}}))
@@ -237,7 +237,7 @@ def test_readers_and_writers_at_once(cache: Any) -> None:
 
 
 def test_a_split_value_is_read_whatever_the_option(cache: Any) -> None:
-    """Taking the option back does not hide what is stored."""
+    """A stored value stays readable without the option."""
     cache.set("key", large())
     with cache_of() as strict:
         assert strict.get("key") == large()
@@ -245,7 +245,7 @@ def test_a_split_value_is_read_whatever_the_option(cache: Any) -> None:
 
 
 def test_a_split_value_is_no_integer(cache: Any) -> None:
-    """It cannot be counted."""
+    """It cannot be incremented."""
     cache.set("key", large())
     with pytest.raises(exceptions.NotSupported, match="no integer"):
         cache.incr("key")

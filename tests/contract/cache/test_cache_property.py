@@ -1,4 +1,4 @@
-"""Any sequence of calls gives what Django's cache in memory gives."""
+"""Any sequence of calls has the results of Django's in-memory cache."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CALLS = st.one_of(
 
 
 def result(cache: Any, method: str, args: tuple[Any, ...]) -> Any:
-    """What a call gives, or the kind of error that it raises."""
+    """Return the result of a call, or the type of its error."""
     if method == "delete":
         cache.has_key(*args)  # in memory, deleting what has expired counts as deleting
     try:

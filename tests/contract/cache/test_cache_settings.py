@@ -44,7 +44,7 @@ Sent = list[SentRequest]
     ],
 )
 def test_a_wrong_setting_is_named(settings: dict[str, Any], message: str) -> None:
-    """The first use raises it, and so does ``manage.py check``."""
+    """Its first use and ``manage.py check`` raise the error."""
     with cache_settings(settings):
         with pytest.raises(exceptions.ConfigurationError) as raised:
             caches["default"].get("key")
@@ -54,21 +54,21 @@ def test_a_wrong_setting_is_named(settings: dict[str, Any], message: str) -> Non
 
 
 def cache_settings(settings: dict[str, Any]) -> Any:
-    """These settings, without a cache being made."""
+    """Return these settings without a cache."""
     backend = {"BACKEND": "dynamo_single.cache.DynamoCache", "LOCATION": "default"}
     return override_settings(CACHES={"default": {**backend, **settings}})
 
 
 @pytest.mark.parametrize("settings", [{}, {"LOCATION": ""}, {"OPTIONS": {}}, {"OPTIONS": {"NAME": "pages"}}])
 def test_right_settings(table: Table, settings: dict[str, Any]) -> None:
-    """The location may be left out, and stands for the default table then."""
+    """The default location is the default table."""
     with cache_of(**settings) as cache:
         cache.set("key", 1)
         assert cache.get("key") == 1
 
 
 def test_the_cache_follows_the_table(table: Table) -> None:
-    """Making the cache, and closing it, sends nothing: the table is named by the settings of the moment."""
+    """Creating and closing the cache does not send requests: the current settings name the table."""
     with assert_requests(0), cache_of() as cache:
         cache.close()
     with cache_of() as cache:
@@ -92,7 +92,7 @@ def test_models_do_not_see_the_cache(table: Table) -> None:
 
 
 def test_pages_are_cached(table: Table) -> None:
-    """``cache_page`` keeps a whole response: it is made once."""
+    """``cache_page`` stores a whole response, which is created once."""
     made: list[int] = []
 
     @cache_page(60)
@@ -108,7 +108,7 @@ def test_pages_are_cached(table: Table) -> None:
 
 
 def test_fragments_are_cached(table: Table) -> None:
-    """The template tag ``cache`` keeps what it rendered until its key is deleted."""
+    """The template tag ``cache`` stores its output until its key is deleted."""
     template = Template("{% load cache %}{% cache 60 menu user %}{{ text }}{% endcache %}")
     with cache_of() as cache:
         assert template.render(Context({"user": "mike", "text": "one"})) == "one"
@@ -142,7 +142,7 @@ def test_sessions_and_cache_share_a_table(table: Table) -> None:
 
 
 def test_the_layout_is_documented(table: Table) -> None:
-    """The page of the stored layout names each attribute of the cache's items, and no other."""
+    """The page of the stored layout names exactly the attributes of the cache's items."""
     with cache_of(OPTIONS={"LARGE_VALUES": "split"}) as cache:
         cache.set_many({"a": 1, "b": b"", "c": bytes(500_000)})
         cache.clear()
@@ -165,7 +165,7 @@ def test_the_layout_is_documented(table: Table) -> None:
     ],
 )
 def test_no_model_may_write_into_the_cache(keys: tuple[str, str], refused: bool) -> None:
-    """A model whose key an item of the cache could have is refused at start-up."""
+    """A start-up check rejects a model whose keys can collide with the cache's."""
     with forgotten():
         names = {each[1] for part in keys for each in Formatter().parse(part) if each[1]}
         model = declare("Cached", keys, **{name: models.UnicodeAttribute() for name in sorted(names)})

@@ -1,4 +1,4 @@
-"""What is unpickled is what somebody wrote who knows SECRET_KEY; everything else is not there."""
+"""Only values signed with SECRET_KEY are unpickled; others are misses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ran: list[str] = []
 
 
 class Trap:
-    """Runs code when it is unpickled."""
+    """Code that runs when it is unpickled."""
 
     def __reduce__(self) -> Any:
         return ran.append, ("code",)
@@ -35,20 +35,20 @@ def cache(table: Table) -> Iterator[Any]:
 
 
 def entry(table: Table) -> dict[str, Any]:
-    """The one entry that is stored."""
+    """Return the only stored entry."""
     (found,) = items(table, "Cache.Entry")
     return found
 
 
 def put(table: Table, item: dict[str, Any], **changes: Any) -> None:
-    """Write an item as somebody who may write into the table, and knows no key."""
+    """Write an item like an attacker with access to the table and without the key."""
     table.send(Request("PutItem", {"Item": {**item, **changes}}))
 
 
 def test_a_value_that_somebody_else_put_into_an_entry_is_not_unpickled(
     cache: Any, table: Table, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is not there, the log names the entry, and nothing of it runs."""
+    """It is a miss, the log names the entry, and its code does not run."""
     cache.set("key", "value")
     put(table, entry(table), value={"B": pickle.dumps(Trap())})
     with caplog.at_level(logging.WARNING, "dynamo_single.cache"):
@@ -60,7 +60,7 @@ def test_a_value_that_somebody_else_put_into_an_entry_is_not_unpickled(
 
 
 def test_a_part_that_somebody_else_wrote_is_not_unpickled(table: Table) -> None:
-    """A value in several items is signed as a whole."""
+    """A value in several items has one signature."""
     with cache_of(**SPLIT) as cache:
         cache.set("key", large())
         part = items(table, "Cache.Part")[0]
@@ -72,7 +72,7 @@ def test_a_part_that_somebody_else_wrote_is_not_unpickled(table: Table) -> None:
 
 
 def test_an_entry_without_a_signature_is_not_there(cache: Any, table: Table) -> None:
-    """What was written before there were signatures, or without them, is a miss for each call, and is replaced."""
+    """Values from before signatures, or without them, are misses for each call, and are replaced."""
     with cache_of(**UNSIGNED) as unsigned:
         unsigned.set("key", Trap(), timeout=None)
     assert "signature" not in entry(table)
@@ -98,7 +98,7 @@ def test_a_value_is_bound_to_its_key(cache: Any, table: Table) -> None:
 
 
 def test_a_key_that_was_replaced_still_reads_while_it_is_a_fallback(cache: Any) -> None:
-    """New values are signed with the new key, which the old one's processes do not read."""
+    """New values are signed with the new key, which processes with the old one do not read."""
     cache.set("old", "value")
     with override_settings(SECRET_KEY="new", SECRET_KEY_FALLBACKS=["only-for-development-and-tests-not-a-secret"]):
         assert cache.get("old") == "value"
@@ -112,7 +112,7 @@ def test_a_key_that_was_replaced_still_reads_while_it_is_a_fallback(cache: Any) 
 
 
 def test_integers_are_not_signed_and_count(cache: Any, table: Table) -> None:
-    """DynamoDB adds to them, and knows no key; an integer runs nothing."""
+    """DynamoDB adds to them without the key, and an integer cannot run code."""
     cache.set("key", 1)
     assert cache.incr("key") == 2
     assert {"signature", "signer"}.isdisjoint(entry(table))

@@ -1,4 +1,4 @@
-"""The values that a cache holds, how integers are counted, and how long an entry is found."""
+"""Cached values, increments of integers, and the lifetime of an entry."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Colour:
     ids=repr,
 )
 def test_a_value_comes_back(cache: Any, value: Any) -> None:
-    """What was set is what is read, of the same type."""
+    """The value that is read has the same type."""
     cache.set("key", value)
     found = cache.get("key")
     assert found == value
@@ -101,7 +101,7 @@ def test_a_stored_object_is_read_as_an_object(cache: Any) -> None:
 
 
 def test_a_value_is_a_copy(cache: Any) -> None:
-    """Changing what was set, or what was read, does not change what is cached."""
+    """A change of the given or the returned value does not affect the cache."""
     value = {"a": [1]}
     cache.set("key", value)
     value["a"].append(2)
@@ -110,14 +110,14 @@ def test_a_value_is_a_copy(cache: Any) -> None:
 
 
 def test_what_cannot_be_pickled_is_an_error(cache: Any, table: Table) -> None:
-    """Nothing is stored, and the error is pickle's own."""
+    """The error is pickle's own, and no value is stored."""
     with pytest.raises(Exception, match=r"pickle|local object"):
         cache.set("key", lambda: 1)
     assert items(table) == []
 
 
 def test_integers_are_numbers_in_the_table(cache: Any, table: Table) -> None:
-    """They can be counted by DynamoDB; true and false are no integers."""
+    """DynamoDB can increment them; true and false are not integers."""
     cache.set("one", 1)
     cache.set("true", True)
     stored = {item["pk"]["S"]: item for item in items(table, "Cache.Entry")}
@@ -129,7 +129,7 @@ def test_integers_are_numbers_in_the_table(cache: Any, table: Table) -> None:
 
 
 def test_counting_at_once_loses_nothing(cache: Any) -> None:
-    """Each of many incr() at the same moment gets a number of its own."""
+    """Each of many concurrent incr() calls gets a different number."""
     cache.set("visits", 0)
     with ThreadPoolExecutor(8) as threads:
         results = list(threads.map(lambda _: cache.incr("visits"), range(200)))
@@ -140,7 +140,7 @@ def test_counting_at_once_loses_nothing(cache: Any) -> None:
 @pytest.mark.parametrize("value", ["5", 5.0, True, None, [5], 10**38], ids=repr)
 @pytest.mark.parametrize("method", ["incr", "decr"])
 def test_what_is_no_integer_cannot_be_counted(cache: Any, method: str, value: Any) -> None:
-    """It is no ValueError, which would say that there is no value, and the value stays."""
+    """The error is not a ValueError, which would mean a missing value, and the value is kept."""
     cache.set("key", value)
     with pytest.raises(exceptions.NotSupported, match="its value is no integer"):
         getattr(cache, method)("key")
@@ -149,7 +149,7 @@ def test_what_is_no_integer_cannot_be_counted(cache: Any, method: str, value: An
 
 @pytest.mark.parametrize(("value", "delta"), [(10**38 - 1, 1), (1 - 10**38, -1), (1, 10**38 - 1), (10**38 - 2, 5)])
 def test_a_sum_stays_exact(cache: Any, value: int, delta: int) -> None:
-    """Beyond 38 digits DynamoDB would round: that is refused, and the value stays."""
+    """Beyond 38 digits, DynamoDB would round, so an error is raised, and the value is kept."""
     cache.set("key", value)
     with pytest.raises(exceptions.NotSupported, match="more than 38 digits"):
         cache.incr("key", delta)
@@ -158,7 +158,7 @@ def test_a_sum_stays_exact(cache: Any, value: int, delta: int) -> None:
 
 @pytest.mark.parametrize("delta", [1.5, "1", True, None, Decimal(1)])
 def test_only_integers_are_added(cache: Any, sent: Sent, delta: Any) -> None:
-    """Another delta is refused before anything is sent."""
+    """Another delta raises an error before any request is sent."""
     with pytest.raises(exceptions.NotSupported, match="add integers"):
         cache.incr("key", delta)
     assert sent == []
@@ -166,7 +166,7 @@ def test_only_integers_are_added(cache: Any, sent: Sent, delta: Any) -> None:
 
 @pytest.mark.parametrize("delta", [10**38, -(10**60)])
 def test_a_delta_that_no_sum_can_hold(cache: Any, delta: int) -> None:
-    """It is refused like the sum."""
+    """It raises the same error as the sum."""
     cache.set("key", 1)
     with pytest.raises(exceptions.NotSupported, match="38 digits"):
         cache.incr("key", delta)
@@ -181,7 +181,7 @@ def test_a_delta_that_no_sum_can_hold(cache: Any, delta: int) -> None:
 )
 @pytest.mark.parametrize("method", ["set", "set_many", "add", "touch", "get_or_set"])
 def test_a_timeout_is_exact(cache: Any, clock: Clock, method: str, timeout: Any, seconds: float) -> None:
-    """A value is found until a millisecond before its timeout, and not from then on, by any method."""
+    """Every method finds a value until a millisecond before its timeout, and not after that."""
     args = () if timeout == "default" else (timeout,)
     if method == "touch":
         cache.set("key", 1, 1)
@@ -214,7 +214,7 @@ def test_a_timeout_is_exact(cache: Any, clock: Clock, method: str, timeout: Any,
 @pytest.mark.parametrize("timeout", [0, -1, -0.5, -(10**9)])
 @pytest.mark.parametrize("method", ["set", "set_many", "add", "touch", "get_or_set"])
 def test_a_timeout_that_is_over(cache: Any, table: Table, method: str, timeout: float) -> None:
-    """The value is not found, and DynamoDB's time to live will take what is stored of it."""
+    """The value is not found, and DynamoDB's Time to Live deletes its items."""
     if method == "touch":
         cache.set("key", 1)
         assert cache.touch("key", timeout)

@@ -1,4 +1,4 @@
-"""Sessions as earlier versions stored them: under their key, and not under its hash."""
+"""Sessions of earlier versions, stored under their key instead of its hash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two requests do to one session at the same moment: told of any store, and run on Django's own by ``main``."""
+"""Two concurrent requests on one session, for any store; ``main`` runs them on Django's own."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Outcome = list[Any]
 
 
 def outcome(store: Any, *keys: str | None, errors: tuple[bool, ...] = ()) -> Outcome:
-    """What is stored under each key, and which saves were refused."""
+    """Return the stored value of each key, and the rejected saves."""
     return [dict(store(key).items()) for key in keys] + list(errors)
 
 
 def refused(session: Any) -> bool:
-    """Whether a session cannot be saved, because it was deleted."""
+    """Return whether a session cannot be saved because it was deleted."""
     try:
         session.save()
     except UpdateError:
@@ -33,14 +33,14 @@ def both_change(store: Any, key: str) -> Outcome:
 
 
 def the_first_saves_last(store: Any, key: str) -> Outcome:
-    """The one that read first saves last."""
+    """The first reader saves last."""
     first, second = store(key), store(key)
     first["first"] = second["second"] = 1
     return outcome(store, key, errors=(refused(second), refused(first)))
 
 
 def one_only_saves(store: Any, key: str) -> Outcome:
-    """One changes something; the other saves what it read, as with SESSION_SAVE_EVERY_REQUEST."""
+    """One request changes a value; the other saves its loaded data, as with SESSION_SAVE_EVERY_REQUEST."""
     first, second = store(key), store(key)
     first["first"] = 1
     second.get("colour")
@@ -48,7 +48,7 @@ def one_only_saves(store: Any, key: str) -> Outcome:
 
 
 def one_only_reads(store: Any, key: str) -> Outcome:
-    """One changes something; the other reads and does not save."""
+    """One request changes a value; the other only reads."""
     first, second = store(key), store(key)
     first["first"] = 1
     second.get("colour")
@@ -56,7 +56,7 @@ def one_only_reads(store: Any, key: str) -> Outcome:
 
 
 def one_removes(store: Any, key: str) -> Outcome:
-    """One takes away what the other has read."""
+    """One request removes a value that the other has read."""
     first, second = store(key), store(key)
     del first["colour"]
     second["second"] = 2
@@ -64,7 +64,7 @@ def one_removes(store: Any, key: str) -> Outcome:
 
 
 def one_empties(store: Any, key: str) -> Outcome:
-    """One empties the session, the other changes it."""
+    """One request empties the session, and the other changes it."""
     first, second = store(key), store(key)
     first.clear()
     second["second"] = 2
@@ -72,7 +72,7 @@ def one_empties(store: Any, key: str) -> Outcome:
 
 
 def one_logs_out(store: Any, key: str) -> Outcome:
-    """One ends the session, the other saves afterwards."""
+    """One request ends the session, and the other saves afterwards."""
     first, second = store(key), store(key)
     second["second"] = 2
     first.flush()
@@ -80,7 +80,7 @@ def one_logs_out(store: Any, key: str) -> Outcome:
 
 
 def one_logs_out_unread(store: Any, key: str) -> Outcome:
-    """One ends the session; the other sets something without having read it."""
+    """One request ends the session; the other sets a value without a read."""
     first, second = store(key), store(key)
     first.flush()
     second.clear()
@@ -97,7 +97,7 @@ def both_log_out(store: Any, key: str) -> Outcome:
 
 
 def one_changes_its_key(store: Any, key: str) -> Outcome:
-    """One logs in, which gives the session another key; the other saves under the old one."""
+    """One request logs in, which changes the session's key; the other saves with the old one."""
     first, second = store(key), store(key)
     first["first"], second["second"] = 1, 2
     first.cycle_key()
@@ -106,7 +106,7 @@ def one_changes_its_key(store: Any, key: str) -> Outcome:
 
 
 def one_sets_its_expiry(store: Any, key: str) -> Outcome:
-    """One makes the session shorter, the other changes it and saves last."""
+    """One request shortens the session; the other changes it and saves last."""
     first, second = store(key), store(key)
     first.set_expiry(300)
     second["second"] = 2

@@ -10,12 +10,12 @@ from dynamo_single.sessions import SessionStore
 
 
 def show(request: HttpRequest) -> HttpResponse:
-    """What the session holds."""
+    """Show the contents of the session."""
     return JsonResponse(dict(request.session.items()))
 
 
 def change(request: HttpRequest) -> HttpResponse:
-    """Store what the address says."""
+    """Store the value in the URL."""
     request.session.update(request.GET.dict())
     return HttpResponse()
 
@@ -51,7 +51,7 @@ def say(request: HttpRequest) -> HttpResponse:
 
 
 def hear(request: HttpRequest) -> HttpResponse:
-    """Show the messages that were left."""
+    """Show the stored messages."""
     return JsonResponse([str(message) for message in messages.get_messages(request)], safe=False)
 
 

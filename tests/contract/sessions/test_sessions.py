@@ -21,7 +21,7 @@ Sent = list[SentRequest]
 
 @pytest.fixture
 def stored(table: Table) -> SessionStore:
-    """A session that is stored with some data."""
+    """Return a stored session with some data."""
     session = SessionStore()
     session["colour"] = "green"
     session.save()
@@ -29,7 +29,7 @@ def stored(table: Table) -> SessionStore:
 
 
 def operations(sent: Sent) -> list[str]:
-    """The operations that were sent, in order."""
+    """Return the operations sent, in order."""
     return [request.operation for request in sent]
 
 
@@ -76,14 +76,14 @@ def test_a_session_costs_one_write_to_make_and_one_read_to_load(sent: Sent) -> N
 
 
 def test_every_save_is_one_write(stored: SessionStore, sent: Sent) -> None:
-    """Also one that changes nothing, since only a write finds out whether the session is still there."""
+    """A save without changes also writes, because only a write detects a deleted session."""
     for _ in range(3):
         stored.save()
     assert operations(sent) == ["UpdateItem"] * 3
 
 
 def test_reading_does_not_modify(stored: SessionStore) -> None:
-    """A session that was only read says that it need not be saved."""
+    """A session that was only read does not need a save."""
     session = SessionStore(stored.session_key)
     assert not session.accessed
     assert session["colour"] == "green"
@@ -101,7 +101,7 @@ def test_a_key_that_no_session_has(table: Table, key: str | None) -> None:
 
 
 def test_no_request_for_no_key(sent: Sent) -> None:
-    """Without a key nothing is asked for and nothing deleted."""
+    """Without a key, no request is sent."""
     assert not SessionStore().exists(None)
     SessionStore().delete()
     assert SessionStore().is_empty()
@@ -133,7 +133,7 @@ def test_must_create_refuses_a_key_in_use(stored: SessionStore) -> None:
 
 
 def test_create_takes_another_key_if_one_is_in_use(stored: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key that is taken already is not used; the condition of the write finds out."""
+    """The condition of the write detects a taken key, and another one is used."""
     keys: Iterator[Any] = iter([stored.session_key, "a" * 32])
     monkeypatch.setattr("dynamo_single.sessions.get_random_string", lambda *args: next(keys))
     session = SessionStore()
@@ -144,7 +144,7 @@ def test_create_takes_another_key_if_one_is_in_use(stored: SessionStore, monkeyp
 
 @pytest.mark.parametrize("value", ["green", "blue"])
 def test_a_session_deleted_elsewhere_does_not_come_back(stored: SessionStore, table: Table, value: str) -> None:
-    """Saving it raises UpdateError, whether or not its data changed, and writes nothing."""
+    """A save raises UpdateError, with or without changes, and does not write."""
     SessionStore(stored.session_key).delete()
     stored["colour"] = value
     with pytest.raises(UpdateError):
@@ -153,7 +153,7 @@ def test_a_session_deleted_elsewhere_does_not_come_back(stored: SessionStore, ta
 
 
 def test_a_session_deleted_before_it_was_read_does_not_come_back(stored: SessionStore, table: Table) -> None:
-    """The same for one that was never loaded, or emptied first."""
+    """This includes a session that was never loaded, or was emptied first."""
     late, emptied = SessionStore(stored.session_key), SessionStore(stored.session_key)
     stored.delete()
     with pytest.raises(UpdateError):
@@ -179,7 +179,7 @@ def test_flush_deletes_and_forgets(stored: SessionStore, sent: Sent, table: Tabl
 
 
 def test_cycle_key_keeps_the_data(stored: SessionStore, sent: Sent, table: Table) -> None:
-    """cycle_key() moves the data to a new key: the old item is deleted, and the next save() puts one."""
+    """cycle_key() moves the data: the old item is deleted, and the next save() creates one with a new key."""
     old = stored.session_key
     sent.clear()
     stored.cycle_key()
@@ -193,7 +193,7 @@ def test_cycle_key_keeps_the_data(stored: SessionStore, sent: Sent, table: Table
 
 
 def test_a_new_key_that_somebody_has_is_given_up(stored: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The condition of the PutItem finds out, and the session is stored under another one."""
+    """The condition of the PutItem detects a taken key, and the session gets another one."""
     keys = iter([str(stored.session_key), "k" * 32])
     monkeypatch.setattr("dynamo_single.sessions._new_key", lambda: next(keys))
     session = SessionStore()
@@ -220,7 +220,7 @@ def test_a_new_key_under_which_nothing_is_stored_costs_nothing(sent: Sent) -> No
 
 
 def test_a_session_is_deleted_without_reading_unless_somebody_listens(stored: SessionStore, sent: Sent) -> None:
-    """A handler of Django's signal is given the object, so that it has to be read."""
+    """A handler of Django's signal gets the object, which then has to be read."""
     heard: list[Any] = []
 
     def note(instance: Any, **kwargs: Any) -> None:
@@ -247,7 +247,7 @@ def test_clear_and_save_empties_the_stored_session(stored: SessionStore) -> None
 
 @pytest.mark.parametrize("ago", [1, 3600, 10**6])
 def test_an_expired_session_is_gone(table: Table, ago: int) -> None:
-    """It is neither loaded nor found, although DynamoDB has not deleted it yet."""
+    """It is not loaded or found, even before DynamoDB deletes it."""
     session = SessionStore()
     session["a"] = 1
     session.set_expiry(-ago)
@@ -261,7 +261,7 @@ def test_an_expired_session_is_gone(table: Table, ago: int) -> None:
 
 
 def test_an_expired_session_counts_as_none(table: Table) -> None:
-    """Its key can be given again, and nothing of its data is found then."""
+    """Its key can be used again, without its data."""
     session = SessionStore()
     session["secret"] = 1
     session.set_expiry(-10)
@@ -322,7 +322,7 @@ def test_a_table_that_does_not_answer_is_an_error(stored: SessionStore, code: st
 
 
 def test_data_over_400_kilobytes_is_refused(stored: SessionStore) -> None:
-    """DynamoDB's limit is an error of ours, and the stored session stays as it was."""
+    """DynamoDB's limit raises this app's error, and the stored session is unchanged."""
     stored["blob"] = [f"{number * 7919 % 1000003:x}" for number in range(200_000)]
     with pytest.raises(exceptions.ItemTooLarge):
         stored.save()
@@ -339,7 +339,7 @@ def test_concurrent_changes_write_the_last_one_whole(stored: SessionStore) -> No
 
 
 def test_the_whole_interface_is_asynchronous_too(table: Table) -> None:
-    """Every asynchronous twin does what the synchronous method does."""
+    """Every asynchronous method has the effect of the synchronous one."""
 
     async def use() -> None:
         session = SessionStore()
@@ -383,7 +383,7 @@ def test_the_whole_interface_is_asynchronous_too(table: Table) -> None:
 
 
 def test_a_logout_stays_one_when_the_block_around_it_fails(stored: SessionStore) -> None:
-    """A session that was flushed is gone, whatever becomes of the objects that were written beside it."""
+    """A flushed session stays deleted, whatever happens to the block's objects."""
     key = stored.session_key
     with pytest.raises(ZeroDivisionError), transactions.atomic():
         stored.flush()
@@ -392,7 +392,7 @@ def test_a_logout_stays_one_when_the_block_around_it_fails(stored: SessionStore)
 
 
 def test_a_session_is_stored_although_the_block_around_it_fails(table: Table) -> None:
-    """The visitor's cookie names a session that is there, and it can be saved again."""
+    """The visitor's cookie names a stored session, which can be saved again."""
     session = SessionStore()
     with pytest.raises(ZeroDivisionError), transactions.atomic():
         session["colour"] = "green"
@@ -404,7 +404,7 @@ def test_a_session_is_stored_although_the_block_around_it_fails(table: Table) ->
 
 
 def test_a_session_is_saved_and_read_several_times_in_a_block(stored: SessionStore, sent: Sent) -> None:
-    """Each is sent at once, as outside of a block, and nothing is left for its end."""
+    """Each request is sent immediately, as outside a block, and none waits for its end."""
     with transactions.atomic():
         for colour in ("red", "blue"):
             stored["colour"] = colour

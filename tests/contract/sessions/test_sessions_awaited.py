@@ -1,4 +1,4 @@
-"""The twins of sessions in an event loop: twenty at once are under way together, and send what their methods send."""
+"""Asynchronous sessions: twenty calls overlap, with the requests of the synchronous methods."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ CALLED: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Awaitable[Any]]]] 
 @pytest.mark.parametrize("store_class", ENGINES)
 @pytest.mark.parametrize("name", CALLED)
 def test_calls_overlap_and_do_the_same(name: str, store_class: Any) -> None:
-    """No request of twenty calls is answered before all twenty have one under way; nothing is sent by a thread."""
+    """Each of twenty calls starts a request before any gets its response, and threads do not send any."""
     call, twin = CALLED[name]
     with override_settings(CACHES=CACHES):
         fill()
@@ -86,7 +86,7 @@ def test_calls_overlap_and_do_the_same(name: str, store_class: Any) -> None:
 
 @pytest.mark.parametrize("store_class", ENGINES)
 def test_a_session_that_was_deleted_meanwhile_is_not_saved(store_class: Any) -> None:
-    """As in synchronous code."""
+    """Synchronous code behaves the same way."""
     fill()
 
     async def ask() -> None:
@@ -107,13 +107,13 @@ class Own(sessions.SessionStore):
     threads: ClassVar[list[int]] = []
 
     def load(self) -> dict[str, Any]:
-        """What is stored, after a note of the thread."""
+        """Load the data, and record the thread."""
         self.threads.append(threading.get_ident())
         return super().load()
 
 
 def test_what_a_project_overrides_is_called_in_a_thread() -> None:
-    """And what is written is awaited."""
+    """The write is still awaited."""
     fill()
 
     async def ask() -> None:

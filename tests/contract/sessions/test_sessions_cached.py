@@ -1,4 +1,4 @@
-"""Sessions read through a cache: what is asked of the table, and that no copy outlives a change or a logout."""
+"""Sessions with a cache: the requests to the table, and no copy after a change or a logout."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def any_cache(request: pytest.FixtureRequest, table: Table) -> Iterator[Any]:
 
 @pytest.fixture
 def cache(table: Table) -> Iterator[Any]:
-    """A cache that sends nothing to the table."""
+    """Return a cache outside the table."""
     with override_settings(CACHES={"default": {"BACKEND": MEMORY, "LOCATION": f"sessions-{time.time()}"}}):
         yield caches["default"]
 
@@ -58,12 +58,12 @@ def made(**data: Any) -> str:
 
 
 def held(key: str) -> dict[str, Any]:
-    """What a request finds under the key."""
+    """Return the data that a request finds with the key."""
     return dict(SessionStore(key).items())
 
 
 def test_a_session_is_read_once(cache: Any, sent: Sent) -> None:
-    """The first reading adds it to the cache, and the next ones ask the table for nothing."""
+    """The first read adds it to the cache, and later ones do not send requests."""
     key = made()
     sent.clear()
     assert [held(key) for _ in range(3)] == [GREEN] * 3
@@ -71,7 +71,7 @@ def test_a_session_is_read_once(cache: Any, sent: Sent) -> None:
 
 
 def test_a_change_is_seen_at_once(any_cache: Any) -> None:
-    """By every request that comes after it, whether the session was cached or not."""
+    """Every later request sees it, whether or not the session was cached."""
     key = made()
     for number in range(4):
         session = SessionStore(key)
@@ -82,7 +82,7 @@ def test_a_change_is_seen_at_once(any_cache: Any) -> None:
 
 
 def test_after_a_change_the_table_is_read_for_a_while(cache: Any, sent: Sent, clock: Clock) -> None:
-    """While the fence stands; then the session is cached again."""
+    """The fence causes table reads for a time; then the session is cached again."""
     key = made()
     session = SessionStore(key)
     session["a"] = 1
@@ -98,7 +98,7 @@ def test_after_a_change_the_table_is_read_for_a_while(cache: Any, sent: Sent, cl
 
 @pytest.mark.parametrize("end", ["flush", "delete", "cycle_key"])
 def test_a_logout_is_seen_at_once(any_cache: Any, end: str) -> None:
-    """The old key opens nothing any more, cached or not."""
+    """The old key is invalid, cached or not."""
     key = made()
     assert held(key) == GREEN
     getattr(SessionStore(key), end)()
@@ -123,7 +123,7 @@ def overtaken(monkeypatch: pytest.MonkeyPatch, method: str, act: Callable[[], ob
 
 
 def test_a_reader_does_not_bring_a_session_back(any_cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It read the table before a logout and adds its copy after it: the copy is not taken."""
+    """It read the table before a logout, and the cache rejects its later copy."""
     key = made()
     acted = overtaken(monkeypatch, "add", lambda: SessionStore(key).flush())
     assert held(key) == GREEN
@@ -132,7 +132,7 @@ def test_a_reader_does_not_bring_a_session_back(any_cache: Any, monkeypatch: pyt
 
 
 def test_a_reader_does_not_bring_old_data_back(any_cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same with a change in place of the logout."""
+    """The same happens with a change instead of the logout."""
     key = made()
 
     def change() -> None:
@@ -147,7 +147,7 @@ def test_a_reader_does_not_bring_old_data_back(any_cache: Any, monkeypatch: pyte
 
 
 def test_a_writer_does_not_bring_a_session_back(any_cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It writes the table before a logout and tells the cache after it."""
+    """It writes the table before a logout, and updates the cache after it."""
     key = made()
     session = SessionStore(key)
     session["late"] = 1
@@ -165,7 +165,7 @@ def test_a_writer_does_not_bring_a_session_back(any_cache: Any, monkeypatch: pyt
 
 
 def test_two_writers_leave_the_last_ones_data(any_cache: Any) -> None:
-    """What the table holds is what is read, in whichever order the cache is told."""
+    """Reads return the table's data, in any order of cache updates."""
     key = made()
     first, second = SessionStore(key), SessionStore(key)
     first["a"], second["b"] = 1, 2
@@ -183,7 +183,7 @@ def test_two_writers_leave_the_last_ones_data(any_cache: Any) -> None:
 
 
 def test_a_slow_reader_and_a_fence_that_is_over(cache: Any, monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
-    """A fence is renewed after the write, so that it stands for its whole time from then on."""
+    """The write renews a fence, which then lasts for its whole time."""
     key = made()
     session = SessionStore(key)
     session["colour"] = "red"
@@ -199,7 +199,7 @@ def test_a_slow_reader_and_a_fence_that_is_over(cache: Any, monkeypatch: pytest.
 
 
 def test_a_copy_ends_with_its_session(cache: Any, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the cache holds it longer than it should."""
+    """This applies even if the cache keeps it longer."""
     real = type(cache).add
     monkeypatch.setattr(type(cache), "add", lambda self, key, value, timeout: real(self, key, value, None))
     session = SessionStore()
@@ -218,7 +218,7 @@ def test_a_copy_ends_with_its_session(cache: Any, clock: Clock, monkeypatch: pyt
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("cookie", ["x" * 3000, "two words in it", "", "short", "UPPER" * 10, "\x00" * 32, "a" * 33])
 def test_a_cookie_that_no_session_has(cache: Any, cookie: str) -> None:
-    """The cache is not even asked for what is no key of ours."""
+    """The cache is not queried for invalid keys."""
     session = SessionStore(cookie)
     assert dict(session.items()) == {}
     assert session.session_key is None
@@ -244,7 +244,7 @@ def broken(table: Table) -> Iterator[None]:
 
 
 def test_a_cache_that_is_down_is_done_without(broken: None, caplog: pytest.LogCaptureFixture) -> None:
-    """Reading and writing use the table alone, and the log says so, as with Django's cached_db."""
+    """As in Django's cached_db, reads and writes use only the table, and the log says so."""
     with caplog.at_level(logging.ERROR, logger="django.contrib.sessions"):
         key = made()
         session = SessionStore(key)
@@ -259,7 +259,7 @@ def test_a_cache_that_is_down_is_done_without(broken: None, caplog: pytest.LogCa
 
 
 def test_a_logout_that_the_cache_is_not_told_of_is_an_error(broken: None) -> None:
-    """The item is deleted, and the caller hears that a copy may be left."""
+    """The item is deleted, and the error reports a possible copy."""
     key = made()
     with pytest.raises(ConnectionError):
         SessionStore(key).flush()
@@ -268,7 +268,7 @@ def test_a_logout_that_the_cache_is_not_told_of_is_an_error(broken: None) -> Non
 
 @pytest.mark.parametrize("use", ["load", "save", "delete", "create", "exists"])
 def test_a_table_that_does_not_answer_is_an_error(cache: Any, use: str) -> None:
-    """Never an empty session, and never a session deleted elsewhere."""
+    """It never looks like an empty or deleted session."""
     session = SessionStore(made())
     session["a"] = 1
     other = SessionStore(made())
@@ -283,7 +283,7 @@ def test_a_table_that_does_not_answer_is_an_error(cache: Any, use: str) -> None:
 
 
 def test_a_failed_write_leaves_no_copy_of_it(cache: Any) -> None:
-    """What is read afterwards is what the table holds."""
+    """Later reads return the table's data."""
     key = made()
     session = SessionStore(key)
     session["a"] = 1
@@ -293,7 +293,7 @@ def test_a_failed_write_leaves_no_copy_of_it(cache: Any) -> None:
 
 
 def test_the_setting_names_the_cache(table: Table) -> None:
-    """SESSION_CACHE_ALIAS is the alias of one of CACHES; another is an error."""
+    """SESSION_CACHE_ALIAS must be an alias in CACHES; any other value raises an error."""
     memory = {"BACKEND": MEMORY, "LOCATION": f"sessions-{time.time()}"}
     with override_settings(CACHES={"default": {**memory, "LOCATION": "unused"}, "visits": memory}):
         with override_settings(SESSION_CACHE_ALIAS="visits"):
@@ -307,7 +307,7 @@ def test_the_setting_names_the_cache(table: Table) -> None:
 
 
 def test_a_session_of_the_plain_engine_can_be_cached(cache: Any) -> None:
-    """A project may change between the two engines, and nobody is logged out."""
+    """A project can switch between the two engines without logging users out."""
     session = sessions.SessionStore()
     session.update(GREEN)
     session.save()

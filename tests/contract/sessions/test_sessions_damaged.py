@@ -1,4 +1,4 @@
-"""Damaged items of sessions are no sessions: a page is served, the log names the item, and a new session can begin."""
+"""Damaged session items count as missing: a page is shown, the log names the item, and a new session can start."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from tests.contract.sessions.test_sessions_interface import ENGINES
 
 MEMORY = "django.core.cache.backends.locmem.LocMemCache"
 GREEN = {"colour": "green"}
-#: Attributes whose damage does not keep a session from being read.
+#: Attributes whose damage does not prevent reading the session.
 UNREAD = ("updatedAt",)
 
 
 @pytest.fixture(params=ENGINES)
 def session_class(request: pytest.FixtureRequest, table: Table) -> Iterator[Any]:
-    """The session class of an engine, with a cache that holds nothing for long."""
+    """Return the session class of an engine, with a cache that quickly forgets."""
     dummy = {"BACKEND": "django.core.cache.backends.dummy.DummyCache"}
     with override_settings(CACHES={"default": dummy}, SESSION_ENGINE=request.param):
         yield import_module(request.param).SessionStore
 
 
 def made(session_class: Any, form: str) -> str:
-    """Return the key of a session that is stored in this form."""
+    """Return the key of a stored session in this form."""
     session = session_class()
     session.update(GREEN)
     session.save()
@@ -63,7 +63,7 @@ def test_damaged_time_of_the_last_save_stops_no_save(session_class: Any, table: 
         store(table, damaged)
         session = session_class(key)
         session["a"] = 1
-        session.save()  # under another key, if it could not be read
+        session.save()  # under another key, if it is unreadable
         assert (what, session_class(session.session_key)["a"]) == (what, 1)
 
 
@@ -89,7 +89,7 @@ def test_damaged_session_is_deleted(session_class: Any, table: Table, form: str,
 
 @pytest.mark.parametrize("form", ["HashedSession", "Session"])
 def test_damage_before_a_save_refuses_it(session_class: Any, table: Table, form: str) -> None:
-    """As for a session that was deleted."""
+    """The error is the same as for a deleted session."""
     key = made(session_class, form)
     (item,) = items_of(table, form)
     for _, damaged in damages(item, leave=UNREAD):
@@ -104,7 +104,7 @@ def test_damage_before_a_save_refuses_it(session_class: Any, table: Table, form:
 @pytest.mark.urls("project.urls")
 @pytest.mark.parametrize("form", ["HashedSession", "Session"])
 def test_damaged_session_stops_no_page(session_class: Any, table: Table, form: str) -> None:
-    """The visitor is asked to log in, and can."""
+    """The visitor has to log in, and can."""
     user = get_user_model()._default_manager.create_user("ann", "ann@example.com", "secret-9")
     client = Client()
     client.force_login(user)

@@ -1,4 +1,4 @@
-"""Sessions lie under a hash of their key: what the table reveals, and what becomes of sessions of earlier versions."""
+"""Sessions are stored under a hash of their key: the table's contents, and sessions of earlier versions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def held(store: Any, key: str) -> dict[str, Any]:
 
 
 def forms(table: Table, key: str) -> str:
-    """Name the items of a session that are stored."""
+    """Return the stored items of a session."""
     found = {"former": item_of(table, FORMER + key), "hashed": item_of(table, HASHED + key_hash(key))}
     return " ".join(name for name, item in found.items() if item is not None)
 
@@ -75,7 +75,7 @@ def test_leaked_hash_as_cookie_finds_nothing(store: Any, leaked: Callable[[str],
 
 
 def test_hash_never_reads_a_moved_session(store: Any, table: Table) -> None:
-    """Nor one that was stored by an earlier version before."""
+    """The same applies to a session that an earlier version stored before."""
     key = as_former(made(store))
     session = store(key)
     session["a"] = 1
@@ -171,7 +171,7 @@ def test_expired_former_session_is_gone(store: Any, table: Table) -> None:
 @pytest.mark.parametrize("loaded", [True, False])
 @pytest.mark.parametrize("keep", [True, False])
 def test_ending_deletes_both_forms(store: Any, table: Table, end: str, loaded: bool, keep: bool) -> None:
-    """Whichever is there, or both, as after an old backup was restored."""
+    """This includes either form, and both after a restored backup."""
     key = as_former(made(store), keep=keep)
     session = store(key)
     if loaded:
@@ -276,7 +276,7 @@ def test_listener_hears_of_a_former_session(store: Any, table: Table) -> None:
 
 @pytest.mark.parametrize("act", ["save", "flush"])
 def test_copy_of_older_code_is_dropped(table: Table, act: str) -> None:
-    """While both are running, the older code reads no session that was changed or ended."""
+    """While both versions run, older code does not read a changed or ended session."""
     from dynamo_single.cached_sessions import SessionStore as store
 
     key = as_former(made(store))

@@ -1,4 +1,4 @@
-"""Sessions through Django's middleware: what each page sends, what its cookie says, and the messages framework."""
+"""Sessions with Django's middleware: the requests of each page, its cookie, and the messages framework."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ STORAGES = ["cookie.CookieStorage", "session.SessionStorage", "fallback.Fallback
 
 @pytest.fixture
 def pages(table: Table) -> Iterator[None]:
-    """Pages behind the middleware of sessions and messages, and nothing else."""
+    """Install only the middleware of sessions and messages."""
     with override_settings(ROOT_URLCONF="tests.contract.sessions.session_views", MIDDLEWARE=MIDDLEWARE, CACHES=MEMORY):
         yield
 
 
 @pytest.fixture
 def browser(pages: None) -> Client:
-    """Somebody with a session."""
+    """Return the client of a visitor with a session."""
     browser = Client()
     browser.get("/change/?colour=green")
     return browser
@@ -50,7 +50,7 @@ def stored(browser: Client) -> Session:
 
 
 def test_a_page_sends_what_it_needs(browser: Client) -> None:
-    """One read if the session is used, one write if it changed, nothing if it is not used."""
+    """A used session takes one read, a changed one takes one write, and an unused one no request."""
     get(browser, "/ignore/", [])
     assert get(browser, "/show/", ["GetItem"]).json() == {"colour": "green"}
     get(browser, "/change/?colour=red", ["GetItem", "UpdateItem"])
@@ -58,7 +58,7 @@ def test_a_page_sends_what_it_needs(browser: Client) -> None:
 
 
 def test_a_first_page(pages: None) -> None:
-    """A session is made by one write when something is stored, and not before."""
+    """The first stored value creates the session in one write."""
     browser = Client()
     get(browser, "/show/", [])
     assert "sessionid" not in browser.cookies
@@ -67,7 +67,7 @@ def test_a_first_page(pages: None) -> None:
 
 
 def test_saving_with_every_request(browser: Client) -> None:
-    """SESSION_SAVE_EVERY_REQUEST writes once for each page, also one that does not use the session."""
+    """SESSION_SAVE_EVERY_REQUEST writes once per page, even if the page does not use the session."""
     with override_settings(SESSION_SAVE_EVERY_REQUEST=True):
         get(browser, "/show/", ["GetItem", "UpdateItem"])
         before = stored(browser).updated_at
@@ -76,7 +76,7 @@ def test_saving_with_every_request(browser: Client) -> None:
 
 
 def test_logging_out(browser: Client) -> None:
-    """The item and the cookie are gone, and the old cookie opens nothing."""
+    """The item and the cookie are deleted, and the old cookie is invalid."""
     cookie = browser.cookies["sessionid"].value
     get(browser, "/log_out/", ["TransactWriteItems"])
     assert browser.cookies["sessionid"].value == ""
@@ -92,7 +92,7 @@ def test_a_page_that_fails_saves_nothing(browser: Client) -> None:
 
 
 def test_a_session_that_ends_while_a_page_is_made(browser: Client) -> None:
-    """The page is refused as Django refuses it, and the session does not come back."""
+    """The page has Django's error, and the session is not recreated."""
     answer = browser.get("/overtaken/")
     assert answer.status_code == 400
     assert Session.objects.using_index("primary").allow_scan().count() == 0
@@ -115,14 +115,14 @@ def test_a_table_that_does_not_answer_is_no_logout(browser: Client, code: str, a
 
 
 def test_a_write_that_fails_is_no_logout(browser: Client) -> None:
-    """The same if the session can be read and not written."""
+    """This includes a session that can be read but not written."""
     with testing.refuse("ThrottlingException", operation="UpdateItem"), pytest.raises(exceptions.Throttled):
         browser.get("/change/?a=1")
     assert browser.get("/show/").json() == {"colour": "green"}
 
 
 def test_an_asynchronous_page(pages: None) -> None:
-    """It sends what a synchronous one sends, and none of it in the event loop."""
+    """It sends the requests of a synchronous page, outside the event loop."""
 
     async def visit() -> list[int]:
         browser = AsyncClient()
@@ -133,7 +133,7 @@ def test_an_asynchronous_page(pages: None) -> None:
 
 
 def test_a_cached_session(pages: None) -> None:
-    """Once it is read it is not read again; a change is written, and the table is read until it is cached again."""
+    """A loaded session is not read again; a change is written, and the table is read until it is cached again."""
     with override_settings(SESSION_ENGINE="dynamo_single.cached_sessions"):
         browser = Client()
         get(browser, "/change/?colour=green", ["PutItem"])
@@ -148,7 +148,7 @@ def test_a_cached_session(pages: None) -> None:
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("engine", ["dynamo_single.sessions", "dynamo_single.cached_sessions"])
 def test_messages(pages: None, storage: str, engine: str) -> None:
-    """A message is shown once, whichever storage carries it; long ones of the fallback go to the session."""
+    """A message is shown once with any storage; the fallback stores long ones in the session."""
     long = "x" * 3000
     with override_settings(MESSAGE_STORAGE=f"django.contrib.messages.storage.{storage}", SESSION_ENGINE=engine):
         browser = Client()

@@ -79,7 +79,7 @@ CASES: list[tuple[str, tuple[Any, ...], Any, dict[str, Any], list[str]]] = [
 ]
 #: Public names of ``SessionBase`` that are no methods.
 OTHERS = {"TEST_COOKIE_NAME", "TEST_COOKIE_VALUE", "key_salt", "session_key"}
-#: Methods without an asynchronous twin in Django: they send nothing, or their twin is called otherwise.
+#: Methods without an asynchronous variant in Django: they send no request, or the variant has another name.
 ALONE = {
     "__contains__",
     "__getitem__",
@@ -111,7 +111,7 @@ def made(store: Any) -> Any:
 
 
 def call(session: Any, way: str, method: str, *args: Any) -> Any:
-    """Call a method, or its asynchronous twin in an event loop."""
+    """Call a method, or its asynchronous variant in an event loop."""
     if way == "synchronous":
         return getattr(session, method)(*args)
 
@@ -122,7 +122,7 @@ def call(session: Any, way: str, method: str, *args: Any) -> Any:
 
 
 def test_every_method_is_exercised() -> None:
-    """The cases name each method of Django's base class, and each twin is called with its method."""
+    """The cases contain each method of Django's base class, and each runs with its asynchronous variant."""
     public = {name for name in dir(SessionBase) if not name.startswith("_")}
     methods = {case[0] for case in CASES}
     twins = {"aset", *(f"a{method}" for method in methods - ALONE)}
@@ -132,7 +132,7 @@ def test_every_method_is_exercised() -> None:
 
 @pytest.mark.parametrize("way", ["synchronous", "asynchronous"])
 def test_a_method(store: Any, sent: Sent, way: str) -> None:
-    """Each method gives what Django documents, sends exactly these requests, and changes nothing else."""
+    """Each method returns Django's documented result, sends exactly these requests, and has no other effect."""
     for method, args, result, held, requests in CASES:
         if way == "synchronous" or method not in ALONE - {"__setitem__"}:
             with case(method, args):
@@ -170,7 +170,7 @@ def test_the_test_cookie(store: Any) -> None:
 
 
 def test_expiry(store: Any, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A session is gone when its own expiry is over, in every way to ask for it."""
+    """A session is missing after its own expiry, for every method."""
     session = made(store)
     session.set_expiry(300)
     session.save()
@@ -199,7 +199,7 @@ class Backwards:
 
 
 def test_serializers(store: Any) -> None:
-    """SESSION_SERIALIZER writes the data; what another one wrote is an empty session, as Django has it."""
+    """SESSION_SERIALIZER writes the data; as in Django, another serializer's data is an empty session."""
     with override_settings(SESSION_SERIALIZER=f"{__name__}.Backwards"):
         session = made(store)
         assert store(session.session_key)["colour"] == "green"
@@ -207,7 +207,7 @@ def test_serializers(store: Any) -> None:
 
 
 def test_clearsessions(store: Any, sent: Sent, capsys: pytest.CaptureFixture[str]) -> None:
-    """Django's command deletes nothing, and says that DynamoDB's time to live does."""
+    """Django's command deletes no session, and says that DynamoDB's Time to Live does."""
     key = made(store).session_key
     sent.clear()
     with override_settings(SESSION_ENGINE=store.__module__):
@@ -223,7 +223,7 @@ def test_clearsessions(store: Any, sent: Sent, capsys: pytest.CaptureFixture[str
     ids=["none", "disabled", "other"],
 )
 def test_clearsessions_where_nothing_would_be_deleted(store: Any, answer: dict[str, str]) -> None:
-    """Without a time to live on the right attribute the command fails, and names the one that enables it."""
+    """Without Time to Live on the right attribute, the command fails and names the fix."""
 
     def describe(operation: str, params: Any) -> dict[str, Any] | None:
         return {"TimeToLiveDescription": answer} if operation == "DescribeTimeToLive" else None
@@ -252,7 +252,7 @@ def djangos() -> dict[str, Any]:
 def test_races_end_as_with_djangos_database(
     store: Any, djangos: dict[str, Any], monkeypatch: pytest.MonkeyPatch, stopped: bool
 ) -> None:
-    """The last one to save wins as a whole, and what was deleted stays deleted: as Django's own backend has it."""
+    """As in Django's own backend, the last save wins completely, and a deleted session stays deleted."""
     if stopped:
         moment = timezone.now()
         monkeypatch.setattr(timezone, "now", lambda: moment)
@@ -262,7 +262,7 @@ def test_races_end_as_with_djangos_database(
 
 
 def test_a_session_is_never_a_mixture(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two saves within one second, data and end of the session are both the last one's."""
+    """Data and expiry are from the last of two saves within a second."""
     moment = timezone.now()
     monkeypatch.setattr(timezone, "now", lambda: moment)
     key = made(store).session_key

@@ -1,4 +1,4 @@
-"""What rows about results share."""
+"""Shared helpers for rows about results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.contract.ways.rows import redeclared
 from tests.contract.ways.shop import Shop, customers, notes, orders
 
 Ask = Callable[[Shop], Any]
-#: What runs in Python in the place of a computation.
+#: Python functions that replace a computation.
 EACH = "[... for each in queryset]"
 FILTER = "[each for each in queryset if ...]"
 SORT = "sorted(queryset, key=...)"
@@ -31,7 +31,7 @@ def all_of(name: str, how: Callable[[Any], Any] = lambda queryset: queryset) -> 
 
 
 def pks(how: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The keys of what a queryset gives, in its order."""
+    """Return the keys of a queryset's results in order."""
     return lambda queryset: [each.pk for each in how(queryset)]
 
 

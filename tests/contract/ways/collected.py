@@ -1,4 +1,4 @@
-"""Every place in the code that makes a refusal, read from the code itself, and those that a block of code came to."""
+"""Every place in the code that raises a refusal, read from the source, and the places that a block reached."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import dynamo_single
 from dynamo_single import exceptions
 
 ROOT = Path(dynamo_single.__file__).parent
-#: What refuses a query or a write that Django would carry out.
+#: Errors for queries and writes that Django supports.
 KINDS: tuple[type[Exception], ...] = (exceptions.NotSupported, exceptions.UnknownField, exceptions.PendingWrite)
 
 

@@ -1,4 +1,4 @@
-"""The shop on both sides for each test, with the same objects; it is declared once and its items are put back."""
+"""The shop on both sides for each test, with the same objects; it is declared once, and its items are restored."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def declared(django_db_blocker: Any) -> Iterator[Shops]:
 
 @pytest.fixture(scope="module")
 def written() -> list[Item]:
-    """The items of the shop, once they were written."""
+    """Return the items of the shop, written once."""
     return []
 
 
 @pytest.fixture
 def shops(declared: Shops, written: list[Item], table: Table) -> Iterator[Shops]:
-    """Ours and SQLite's, whose changes are rolled back."""
+    """Return both shops; changes in SQLite are rolled back."""
     if written:
         restore(table, written)
     else:

@@ -1,6 +1,6 @@
-"""What the developers of a shop ask in its first month, as they write it for Django, and how each is answered.
+"""A shop's first month of queries, written for Django, and their results here.
 
-A query is answered as it is written, or after ``allow_in_memory()``.
+A query works as written, or after ``allow_in_memory()``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def some(queryset: Any) -> list[str]:
 
 
 class Asked:
-    """A shop as queries name it: ``asked.Order`` are the objects of the model, in memory if that is allowed."""
+    """A shop as queries name it: ``asked.Order`` contains the model's objects, in memory if allowed."""
 
     def __init__(self, shop: Shop, *, in_memory: bool) -> None:
         self.shop, self.in_memory = shop, in_memory
@@ -127,7 +127,7 @@ QUERIES: dict[str, Ask] = {
     "a product's tags": lambda m: sorted(each.name for each in m.Product.get(pk="p2").tags.all()),
 }
 
-#: The queries that are answered after ``allow_in_memory()`` alone.
+#: Queries that need ``allow_in_memory()``.
 IN_MEMORY = {
     "products by tags",
     "sleeping customers",

@@ -1,4 +1,4 @@
-"""What each row says of a refusal: the query, the way out in the message's own words, and how these are run."""
+"""The rows about errors: the query, the alternative in the message's words, and their execution."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ from msgspec import Struct
 from dynamo_single import models
 from tests.contract.ways.shop import T0, Shop
 
-#: What may stand in the text of a way out, or be needed to run it.
+#: Names in the text of an alternative, or needed to run it.
 WORDS: Mapping[str, Any] = {
     each.__name__: each for each in (Avg, Count, F, Lower, Max, Min, Q, StdDev, Sum, Decimal, sorted, list, set)
 } | {"models": models, "dt": dt, "re": re, "statistics": statistics, "T0": T0}
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One refusal, which ``ask`` provokes. ``says`` is a part of its message, and is run as it stands there.
+    """An error that ``ask`` causes. ``says`` is a part of its message, which runs as written.
 
-    ``dots`` are what its ``...`` stand for, one after the other. ``run`` is what it is a part of. ``queryset`` is then
-    that of the model ``of``, or what ``base`` gives; ``names`` are further ones. A way out that is no code, or that
-    declares a model, is followed by ``do``, which is given it. The result has to be that of
-    ``ask``, or ``theirs``, on SQLite.
+    ``dots`` replace its ``...`` in order. ``run`` contains it. ``queryset`` is that of the model ``of``, or the result
+    of ``base``; ``names`` are further ones. If the alternative is not code, or declares a model, ``do`` gets and runs
+    it. The result must be that of ``ask``, or of ``theirs``, on SQLite.
     """
 
     ask: Callable[[Shop], Any]
@@ -43,12 +42,12 @@ class Row(Struct, frozen=True, kw_only=True):
     theirs: Callable[[Shop], Any] | None = None
 
     def code(self) -> str:
-        """The text of the message with what its dots stand for."""
+        """Return the text of the message with its dots replaced."""
         *parts, last = self.says.split("...", len(self.dots))
         return "".join(part + dot for part, dot in zip(parts, self.dots, strict=True)) + last
 
     def followed(self, shop: Shop) -> Any:
-        """What the way out gives."""
+        """Return the result of the alternative."""
         if self.do is not None:
             return self.do(shop, self.code())
         queryset = shop.all(getattr(shop, self.of)) if self.base is None else self.base(shop)
@@ -57,7 +56,7 @@ class Row(Struct, frozen=True, kw_only=True):
         return eval(self.run.format(self.code()), {**WORDS, **own, **names, "queryset": queryset})  # noqa: S307 - the message's own
 
     def expected(self, shop: Shop) -> Any:
-        """What Django gives."""
+        """Return Django's result."""
         return (self.theirs or self.ask)(shop)
 
 
@@ -77,12 +76,12 @@ def _key(obj: Any) -> str:
 
 
 def evaluated(ask: Callable[[Shop], Any], shop: Shop) -> Any:
-    """What a query gives; a queryset is read."""
+    """Return the result of a query; read a queryset."""
     return told(ask(shop))
 
 
 def redeclared(model: Any, factory: Callable[..., Any], name: str, **further: Any) -> Any:
-    """A model that has more declared than another one, with the same objects."""
+    """Return a model with a longer declaration than another one, and the same objects."""
     made = factory(name, **further)
     known = [field.attname for field in model._meta.concrete_fields]
     for obj in model.objects.all():

@@ -13,7 +13,7 @@ from dynamo_single import models
 from tests.contract.sqlite import ALIAS
 from tests.unit.declaring import declare
 
-#: The first moment of the data; a day of the calendar in every time zone that the tests use.
+#: The first time in the data; one date in every time zone of the tests.
 T0 = dt.datetime(2024, 1, 10, 12, tzinfo=dt.UTC)
 
 
@@ -163,7 +163,7 @@ def on_sqlite() -> Shop:
 
 
 def notes(name: str = "ShopNote", raw: Any = None, **further: Any) -> Any:
-    """Documents and times; ``further`` attributes are what a way out asks to declare."""
+    """Create documents and times; ``further`` attributes are those that an alternative declares."""
     return declare(
         name,
         (name.upper() + "#{note_id}", "#METADATA"),

@@ -1,4 +1,4 @@
-"""Each of Django's expressions, computed in memory, gives what it gives on SQLite."""
+"""Each of Django's expressions has the same result in memory as on SQLite."""
 
 from __future__ import annotations
 
@@ -314,7 +314,7 @@ def test_annotations_are_attributes_of_objects(shops: tuple[Shop, Shop]) -> None
 
 
 def test_annotations_of_a_slice_need_no_limit(shops: tuple[Shop, Shop]) -> None:
-    """Each object is computed by itself, so that nothing is held: one Query with a Limit."""
+    """Each object is computed separately, so one Query with a Limit is enough."""
     ours, _ = shops
     asked = ours.Product.objects.annotate(x=F("stock") + 1).order_by("name")[:2]
     with assert_requests(["Query"]):
@@ -329,7 +329,7 @@ def test_computed_conditions_need_a_limit(shops: tuple[Shop, Shop]) -> None:
 
 
 def test_match_over_the_limit_is_an_error(shops: tuple[Shop, Shop]) -> None:
-    """The limit is one of matches that are held, before the computed condition."""
+    """The limit counts the matches in memory, before the computed condition."""
     ours, _ = shops
     asked = ours.Product.objects.annotate(x=F("stock") + 1).filter(x=1)
     assert len(asked.allow_in_memory(4)) == 1
@@ -338,7 +338,7 @@ def test_match_over_the_limit_is_an_error(shops: tuple[Shop, Shop]) -> None:
 
 
 def test_keys_still_serve_the_other_conditions(shops: tuple[Shop, Shop]) -> None:
-    """A condition that a key supports is read by it; the other is computed."""
+    """A supported condition uses its key, and the other one is computed."""
     ours, _ = shops
     said = ours.Order.objects.allow_in_memory(10).filter(status="open", note__regex="i").explain()
     assert "by_status" in said.splitlines()[1]

@@ -1,4 +1,4 @@
-"""Every query of a shop's first month gives SQLite's result, as it is written or in memory."""
+"""Every query of a shop's first month has SQLite's result, as written or in memory."""
 
 from __future__ import annotations
 

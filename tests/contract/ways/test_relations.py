@@ -1,4 +1,4 @@
-"""Conditions on related objects: each side is read by keys, with the objects that Django finds on SQLite."""
+"""Conditions on related objects: keys read each side, with Django's results on SQLite."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_related_condition_finds_djangos_objects(shops: tuple[Shop, Shop], name:
 
 
 def key(queryset: Any) -> list[Any]:
-    """What both sides call an object."""
+    """Return the name of an object on both sides."""
     if "Line" in queryset.model.__name__:
         return sorted({(each.order_id, each.number) for each in queryset})
     return some(queryset)

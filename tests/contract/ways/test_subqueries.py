@@ -1,4 +1,4 @@
-"""Subqueries in memory give what they give on SQLite: the inner objects are read once for all outer rows."""
+"""Subqueries in memory have SQLite's results: the inner objects are read once for all outer rows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def newest(shop: Shop, name: str) -> Any:
 
 
 def number(shop: Shop) -> Any:
-    """How many orders the outer customer has."""
+    """Return the number of the outer customer's orders."""
     grouped = of_customer(shop).order_by().values("customer").annotate(n=Count("pk")).values("n")
     return Subquery(grouped, output_field=IntegerField())
 
@@ -218,7 +218,7 @@ def test_equality_reads_by_the_key_of_the_outer_values(shops: tuple[Shop, Shop])
 
 
 def test_list_without_outer_values_is_read_first(shops: tuple[Shop, Shop]) -> None:
-    """As for a queryset after ``__in``, so that it needs no limit."""
+    """Like a queryset after ``__in``, it does not need a limit."""
     ours, _ = shops
     buyers = Subquery(ours.Order.objects.filter(status="sent").values("customer"))
     with assert_requests(["Query", "GetItem"]):
@@ -226,7 +226,7 @@ def test_list_without_outer_values_is_read_first(shops: tuple[Shop, Shop]) -> No
 
 
 def test_subquery_that_names_no_outer_row_is_computed_once(shops: tuple[Shop, Shop]) -> None:
-    """As in SQL, so that even a random choice is the same for each customer."""
+    """As in SQL, even a random choice is the same for each customer."""
     ours, _ = shops
     lines = ours.Line.objects.order_by("?").values("pk")[:1]
     assert len({each.x for each in customers(ours).annotate(x=Subquery(lines))}) == 1

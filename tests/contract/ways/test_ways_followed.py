@@ -1,4 +1,4 @@
-"""Each refusal's way out is followed as its message words it, and gives what Django gives on SQLite.
+"""The alternative in each error works as its message words it, with Django's results on SQLite.
 
 A place in the code that makes a refusal without a row here, or a reason in ``reasons.py``, fails the first test.
 """
@@ -44,11 +44,11 @@ def test_every_refusal_has_a_row_or_a_reason(shops: tuple[Shop, Shop]) -> None:
 
 
 def test_every_reason_is_of_a_refusal() -> None:
-    """One that names nothing any more, or a place that has a row by now, is taken out."""
+    """A reason without a place, or with a row by now, is removed."""
     assert REASONS.keys() <= {each.name for each in places()}
     assert all(any(each.file.startswith(folder) for each in places()) for folder in ELSEWHERE)
 
 
 def test_no_two_rows_have_one_name() -> None:
-    """A row that another one hides would not be followed."""
+    """A hidden row would not be tested."""
     assert len(ROWS) == sum(map(len, TABLES))

@@ -19,12 +19,12 @@ from tests.contract.ways.shop import T0, Shop, customers, notes
 
 Ask = Callable[[Shop], Any]
 
-#: What runs in Python in the place of a condition.
+#: Python functions that replace a condition.
 PYTHON = "[each for each in queryset if ...]"
 
 
 def filtered(of: str, *args: Any, **kwargs: Any) -> Ask:
-    """A query of one ``filter()``, which is evaluated."""
+    """Return a query with one ``filter()``, which is evaluated."""
     return lambda shop: list(shop.all(getattr(shop, of)).filter(*args, **kwargs))
 
 
@@ -34,7 +34,7 @@ def in_python(predicate: str, of: str, *args: Any, theirs: Ask | None = None, **
 
 
 def instead(says: str, of: str, *args: Any, **kwargs: Any) -> Row:
-    """A condition for which the message has another one."""
+    """Return a condition for which the message names another one."""
     return Row(ask=filtered(of, *args, **kwargs), says=says, of=of, run="queryset.filter({})")
 
 
@@ -110,7 +110,7 @@ ROWS: dict[str, Row] = {
         names=lambda shop: {"monday": T0.date() + timedelta(days=19), "sunday": T0.date() + timedelta(days=25)},
     ),
     "hour": in_python("each.placed.hour == 12", "Order", placed__hour=12),
-    # texts
+    # strings
     "folded copy": Row(
         ask=filtered("Customer", name__icontains="ANN"), says="models.CanonicalAttribute(source='name')", do=folded
     ),
@@ -283,7 +283,7 @@ def lowered(shop: Shop) -> Any:
         return list(shop.all(shop.Customer).filter(name__lower="bob"))
 
 
-# Queries over relations; the verb of the way out, and what stands for its dots.
+# Queries over relations; the verb of the alternative, and the text for its dots.
 ORDERS = "ShopOrder.objects.values_list('customer_id', flat=True)"
 CHOSEN = "ShopOrder.objects.filter(...).values_list('customer_id', flat=True)"
 

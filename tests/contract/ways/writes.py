@@ -1,4 +1,4 @@
-"""Refusals of writes; what is compared is what is stored afterwards."""
+"""Errors of writes; the stored objects are compared."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ CONDITION = "save(condition=Q(...))"
 
 
 def stored(shop: Shop, name: str, *values: str) -> list[Any]:
-    """What the objects of a model have, in one order."""
+    """Return the values of a model's objects in one order."""
     found = shop.all(getattr(shop, name))
     return sorted(([getattr(each, value) for value in values] for each in found), key=str)
 
 
 def updated(name: str, pk: str, /, **values: Any) -> Callable[[Shop], Any]:
-    """``update()`` of one object, and what all have then."""
+    """Call ``update()`` on one object, and return the values of all."""
 
     def ask(shop: Shop) -> Any:
         shop.all(getattr(shop, name)).filter(pk=pk).update(**values)
@@ -32,7 +32,7 @@ def updated(name: str, pk: str, /, **values: Any) -> Callable[[Shop], Any]:
 
 
 def computed(of: str, pk: str, value: Callable[[Any], Any], /, on_sql: Any = ..., **values: Any) -> Row:
-    """An update that is computed in Python, and saved under the condition that the message has.
+    """Compute an update in Python, and save it with the message's condition.
 
     ``on_sql`` is the value instead on SQLite, if that computes nonsense; ``None`` for no change.
     """
@@ -54,12 +54,12 @@ def computed(of: str, pk: str, value: Callable[[Any], Any], /, on_sql: Any = ...
 
 
 def instead(ask: Callable[[Shop], Any], says: str, do: Callable[[Shop], Any], theirs: Any = None) -> Row:
-    """A way out that is another call, which ``do`` makes in the message's words."""
+    """Return an alternative with another call, which ``do`` makes in the message's words."""
     return Row(ask=ask, says=says, do=lambda shop, _: do(shop), theirs=theirs)
 
 
 def saved(shop: Shop, name: str, pk: str, /, **values: Any) -> Any:
-    """One object is read, changed and saved."""
+    """Load, change and save one object."""
     obj = shop.all(getattr(shop, name)).get(pk=pk)
     for each, value in values.items():
         setattr(obj, each, value)
@@ -68,7 +68,7 @@ def saved(shop: Shop, name: str, pk: str, /, **values: Any) -> Any:
 
 
 def upsert(shop: Shop, **options: Any) -> Any:
-    """Two customers by ``bulk_create()``, of whom one exists."""
+    """Write two customers with ``bulk_create()``, one of which exists."""
     made = [shop.Customer(customer_id=pk, name=f"New {pk}", email=f"{pk}@new.org", created=T0) for pk in ("c0", "c8")]
     shop.all(shop.Customer).bulk_create(made, update_conflicts=True, update_fields=["name"], **options)
     return stored(shop, "Customer", "pk", "name")
@@ -102,7 +102,7 @@ def swapped_apart(shop: Shop) -> Any:
 
 
 def in_block(write: Callable[[Shop], Any], read: Callable[[Shop], Any]) -> Callable[[Shop], Any]:
-    """A write and what comes after it, in one block of the table's; in Django's on SQLite."""
+    """Run a write and the code after it in one block of the table's, or of Django's on SQLite."""
 
     def ask(shop: Shop) -> Any:
         if shop.on_sql:
@@ -152,7 +152,7 @@ def outside(shop: Shop) -> Any:
 
 
 def same_twice(shop: Shop) -> Any:
-    """One object is saved twice."""
+    """Save one object twice."""
     order = shop.all(shop.Order).get(pk="o0")
     order.status = "paid"
     order.save()

@@ -1,4 +1,4 @@
-"""Coroutines of ours: carried out in a thread by ``run()``, and awaited in an event loop."""
+"""The app's coroutines: ``run()`` runs them in a thread, and an event loop awaits them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from dynamo_single.table.flow import call_sync, is_run, pause, run
 
 
 async def _steps() -> tuple[bool, int, bool]:
-    """Whether it is run, the thread that a piece of work was done in, and whether that saw itself as run."""
+    """Return whether it is run, the thread of a piece of work, and whether the work saw itself as run."""
     thread, within = await call_sync(lambda: (threading.get_ident(), is_run()))
     await pause(0)
     return is_run(), thread, within
 
 
 def test_run_does_every_step_in_this_thread() -> None:
-    """Nothing is handed to another thread, and a loop is not needed."""
+    """No other thread or loop is needed."""
     assert run(_steps()) == (True, threading.get_ident(), False)
     assert not is_run()
 
 
 def test_an_event_loop_does_the_work_in_another_thread() -> None:
-    """What is no coroutine does not hold up the loop."""
+    """Synchronous work does not block the loop."""
     run_here, thread, within = asyncio.run(_steps())
     assert not run_here
     assert not within
@@ -45,7 +45,7 @@ def test_work_may_run_a_loop_of_its_own() -> None:
 
 
 def test_an_error_passes_through() -> None:
-    """It is the caller's, and nothing counts as run after it."""
+    """The caller gets it, and the state is reset."""
 
     async def fails() -> None:
         raise ValueError("wrong")
@@ -56,7 +56,7 @@ def test_an_error_passes_through() -> None:
 
 
 def test_awaiting_something_else_is_a_fault_of_ours() -> None:
-    """A coroutine that really waits cannot be run: that is reported at once, and nothing hangs."""
+    """A coroutine that really waits cannot be run: this raises an error instead of hanging."""
 
     async def waits() -> None:
         await asyncio.sleep(0)

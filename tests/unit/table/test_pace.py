@@ -1,4 +1,4 @@
-"""The pace of requests: how long the next one waits, of what earlier ones consumed."""
+"""The pace of requests: the pause before the next one, after earlier consumption."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dynamo_single.table.batches import Pace, Rate, pause_for
     [(100, 1, None, 0), (100, 1, 50, 1), (100, 2, 50, 0), (100, 9, 50, 0), (5, 0, 10, 0.5)],
 )
 def test_the_pace(consumed: float, seconds: float, rate: float | None, pause: float) -> None:
-    """After what was consumed so far, this many seconds more have to pass."""
+    """After the consumption so far, this number of seconds must pass."""
     assert pause_for(consumed, seconds, rate) == pause
 
 
@@ -27,7 +27,7 @@ class Clock:
 
 
 def test_a_rate_waits_for_what_was_too_much() -> None:
-    """A request that consumed what three seconds allow is followed by a pause of three seconds, less those gone by."""
+    """A pause of three seconds, less the elapsed time, follows a request with three seconds' units."""
     clock = Clock()
     rate = Rate(10, now=clock)
     rate.count(30)
@@ -36,7 +36,7 @@ def test_a_rate_waits_for_what_was_too_much() -> None:
 
 
 def test_a_pause_is_followed_by_no_burst() -> None:
-    """Of a minute in which nothing was asked for, one second's units may be made up for."""
+    """After an idle minute, only one second's units can be caught up."""
     clock = Clock()
     rate = Rate(10, now=clock)
     clock.seconds += 60
@@ -46,14 +46,14 @@ def test_a_pause_is_followed_by_no_burst() -> None:
 
 
 def test_no_rate_never_waits() -> None:
-    """Without a number of units there is no pause, and what is consumed is counted all the same."""
+    """Without a number of units there is no pause, but consumption is counted."""
     rate = Rate(None, now=Clock())
     rate.count(1_000_000)
     assert (rate.pause(), rate.consumed) == (0, 1_000_000)
 
 
 def test_reads_and_writes_have_rates_of_their_own() -> None:
-    """What was written too quickly holds up the next write, and no read."""
+    """A write that was too fast delays the next write, but no read."""
     waited: list[float] = []
     pace = Pace(reads=10, writes=10, wait=waited.append)
     pace.writes.count(1000)

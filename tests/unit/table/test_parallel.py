@@ -1,4 +1,4 @@
-"""Calls in threads: their order, how many at once, and what becomes of them when one fails."""
+"""Calls in threads: their order, their parallelism, and failures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _seen: ContextVar[str] = ContextVar("seen", default="")
 
 
 def test_results_come_in_order() -> None:
-    """The results are those of a plain map, whichever call ends first."""
+    """The results are those of ``map()``, whichever call ends first."""
     turn = [threading.Event() for _ in range(6)]
     turn[5].set()
 
@@ -45,7 +45,7 @@ def test_a_single_call_stays_in_its_thread() -> None:
 
 @pytest.mark.parametrize("bound", [1, 2, 5, 8])
 def test_no_more_are_begun_than_allowed(bound: int) -> None:
-    """Arguments are taken as results are: at no time more are under way, or done and not taken, than the bound."""
+    """Running calls and unconsumed results together never exceed the limit."""
     taken = 0
 
     def arguments() -> Iterator[int]:
@@ -61,7 +61,7 @@ def test_no_more_are_begun_than_allowed(bound: int) -> None:
 
 
 def test_calls_really_overlap() -> None:
-    """As many calls are under way as the bound says, and the threads there are."""
+    """The limit determines the number of parallel calls and of threads."""
     together = threading.Barrier(flow.MAX_THREADS)
 
     def meet(_: int) -> bool:
@@ -72,7 +72,7 @@ def test_calls_really_overlap() -> None:
 
 
 def test_calls_see_the_callers_context() -> None:
-    """Context variables are those of the caller, and what a call sets stays its own."""
+    """Calls have the caller's context variables, and their changes are local."""
 
     def change(number: int) -> str:
         before = _seen.get()
@@ -88,7 +88,7 @@ def test_calls_see_the_callers_context() -> None:
 
 
 def test_the_first_error_is_raised_when_nothing_runs_any_more() -> None:
-    """What was begun has ended when the error arrives, and what was not is never begun."""
+    """Running calls end before the error is raised, and others are never started."""
     begun: list[int] = []
     ended: list[int] = []
     failing = threading.Event()
@@ -108,7 +108,7 @@ def test_the_first_error_is_raised_when_nothing_runs_any_more() -> None:
 
 
 def test_a_caller_that_stops_leaves_nothing_behind() -> None:
-    """Closing the results waits for what was begun."""
+    """Closing the results waits for running calls."""
     begun: list[int] = []
     ended: list[int] = []
     release = threading.Event()
@@ -124,13 +124,13 @@ def test_a_caller_that_stops_leaves_nothing_behind() -> None:
     assert next(results) == 0
     release.set()
     results.close()  # type: ignore[attr-defined]  # a generator
-    # Which of the three the threads had begun by then is theirs.
+    # The threads may have started any of the three by then.
     assert sorted(ended) == sorted(begun)
     assert {0} <= set(begun) <= {0, 1, 2}
 
 
 def test_an_event_loop_is_not_held_up() -> None:
-    """Asking in the thread of an event loop is refused, since waiting would stop it."""
+    """A call in the thread of an event loop raises an error, since waiting would block it."""
 
     async def ask() -> None:
         list(each_in_order(str, range(3), at_once=lambda: 2))
@@ -141,7 +141,7 @@ def test_an_event_loop_is_not_held_up() -> None:
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_threads_do_not_survive_a_fork() -> None:
-    """A child process makes threads of its own in the place of those that it lacks."""
+    """A child process creates new threads instead of the lost ones."""
     assert list(each_in_order(str, range(3), at_once=lambda: 3)) == ["0", "1", "2"]
     child = os.fork()
     if not child:
@@ -155,7 +155,7 @@ def test_threads_do_not_survive_a_fork() -> None:
 
 
 def test_calls_within_calls_need_no_further_threads() -> None:
-    """Where every thread is busy with calls that make calls themselves, none waits for another."""
+    """If all threads run calls with inner calls, none waits for another."""
 
     def inner(number: int) -> int:
         return number + 1

@@ -1,4 +1,4 @@
-"""What a table has to look like, and what is reported of one that does not; no engine is asked."""
+"""Expected properties of a table, and reports of differences, without an engine."""
 
 from __future__ import annotations
 
@@ -87,13 +87,13 @@ def test_provisioned_capacity_goes_to_the_table_and_to_each_index() -> None:
 
 
 def test_a_table_without_indexes_is_created_without_the_parameter() -> None:
-    """DynamoDB refuses an empty list of indexes, so none is sent."""
+    """DynamoDB rejects an empty list of indexes, so the parameter is omitted."""
     settings = TableSettings(alias="default", table_name="single-table", shape=Shape(indexes=()))
     assert "GlobalSecondaryIndexes" not in TableDefinition(settings).create().params
 
 
 def test_the_right_table_has_no_differences() -> None:
-    """A table as the settings say is not talked about."""
+    """A table that matches the settings has no report."""
     assert differences(SETTINGS, Observed(TABLE, TTL)) == []
     assert differences(SETTINGS, Observed(TABLE, {**TTL, "TimeToLiveStatus": "ENABLING"})) == []
 
@@ -172,14 +172,14 @@ def test_a_missing_table_is_created_and_gets_its_time_to_live() -> None:
 def test_each_difference_says_what_it_is_and_what_can_be_done(
     table: dict[str, Any], ttl: dict[str, Any], kind: str, repair: str, told: str
 ) -> None:
-    """One difference, one sentence, and whether dynamo_setup can repair it."""
+    """Each difference has one sentence, with the possible repair of dynamo_setup."""
     (found,) = differences(SETTINGS, Observed(table, ttl))
     assert (found.kind, found.repair) == (kind, repair)
     assert told in found.sentence
 
 
 def test_capacity_that_auto_scaling_may_have_set_is_only_noted() -> None:
-    """Another capacity than the settings' is reported and left alone."""
+    """A capacity that differs from the settings is reported and kept."""
     table = changed(BillingModeSummary={}, ProvisionedThroughput={"ReadCapacityUnits": 50, "WriteCapacityUnits": 6})
     (found,) = differences(PROVISIONED, Observed(table, TTL))
     assert (found.kind, found.repair) == ("capacity", "unneeded")
@@ -244,7 +244,7 @@ def test_what_cannot_be_repaired_is_refused_as_one_error() -> None:
 
 
 def test_a_table_that_is_not_local_is_never_made_anew() -> None:
-    """The test helper that deletes a table refuses an endpoint that is not loopback, and sends nothing."""
+    """The test helper that deletes a table rejects a remote endpoint without a request."""
     with pytest.raises(NotSupported, match="is not deleted"):
         recreate(Table(SETTINGS))
 
@@ -265,7 +265,7 @@ OTHER = {
 
 
 def described(params: dict[str, Any]) -> dict[str, Any]:
-    """How DynamoDB describes a table that was created by a request."""
+    """Return DynamoDB's description of a table that a request created."""
     active = [{**each, "IndexStatus": "ACTIVE"} for each in params["GlobalSecondaryIndexes"]]
     summary = {"BillingMode": params["BillingMode"]}
     return {**params, "TableStatus": "ACTIVE", "GlobalSecondaryIndexes": active, "BillingModeSummary": summary}

@@ -1,4 +1,4 @@
-"""Expressions of a request with other attribute names: those of a rename that is open."""
+"""Expressions of a request with other attribute names, for an open rename."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dynamo_single.table.request import with_names
 
 
 def test_a_filter_has_the_other_name() -> None:
-    """Each mark for it is another one, and no mark is left over, which DynamoDB would refuse."""
+    """Each placeholder is replaced, and none is left over, which DynamoDB would reject."""
     params: dict[str, Any] = {
         "FilterExpression": "#0 = :0 AND #1 = :1",
         "ExpressionAttributeNames": {"#0": "title", "#1": "city"},
@@ -21,7 +21,7 @@ def test_a_filter_has_the_other_name() -> None:
 
 
 def test_a_step_into_a_document_keeps_its_name() -> None:
-    """It may share the mark of an attribute."""
+    """It may share the placeholder of an attribute."""
     params = {
         "FilterExpression": "#0 = :0 AND #1.#0[2].#0 = :1",
         "ExpressionAttributeNames": {"#0": "title", "#1": "m"},
@@ -33,7 +33,7 @@ def test_a_step_into_a_document_keeps_its_name() -> None:
 
 
 def test_a_projection_has_each_name_once() -> None:
-    """DynamoDB refuses a path that overlaps with another one."""
+    """DynamoDB rejects overlapping paths."""
     params = {
         "ProjectionExpression": "#0, #1, #2",
         "ExpressionAttributeNames": {"#0": "name", "#1": "title", "#2": "pk"},
@@ -45,7 +45,7 @@ def test_a_projection_has_each_name_once() -> None:
 
 
 def test_a_request_without_the_name_stays() -> None:
-    """As one without any expression does."""
+    """A request without expressions does not change either."""
     params = {"FilterExpression": "#0 = :0", "ExpressionAttributeNames": {"#0": "city"}}
     assert with_names(params, {"title": "name"}) is params
     assert with_names({"Key": {}}, {"title": "name"}) == {"Key": {}}

@@ -1,4 +1,4 @@
-"""Requests are sent again when botocore's standard mode sends them again, after pauses as long as its own."""
+"""Requests are retried like in botocore's standard mode, with pauses of the same length."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def context_of(operation: Any, code: str, status: int, wish: int | None, attempt
 
 
 def throttling_detector() -> Any:
-    """What botocore tells throttling by."""
+    """Return botocore's detector of throttling."""
     return standard.ThrottlingErrorDetector(standard.RetryEventAdapter())
 
 
 @given(refusal=REFUSALS)
 def test_an_attempt_follows_where_botocores_does(operation: Any, refusal: tuple[str, int]) -> None:
-    """Whatever the code and the HTTP status."""
+    """This includes any code and HTTP status."""
     code, status = refusal
     botocores = standard.StandardRetryConditions(max_attempts=3).is_retryable(context_of(operation, code, status, None))
     assert Failure(code, status).passing == botocores
@@ -67,7 +67,7 @@ def test_an_attempt_follows_where_no_answer_came() -> None:
 def test_a_pause_is_as_long_as_botocores(
     operation: Any, refusal: tuple[str, int], wish: int | None, attempt: int, chance: float
 ) -> None:
-    """With the same chance, and whatever pause the server asks for."""
+    """The probability is the same, and the server's requested pause is used."""
     code, status = refusal
     botocores = standard.ExponentialBackoff(
         random=lambda: chance, service_name="dynamodb", throttling_detector=throttling_detector()
@@ -79,7 +79,7 @@ def test_a_pause_is_as_long_as_botocores(
 
 @given(st.lists(st.tuples(REFUSALS, st.booleans()), max_size=120))
 def test_the_quota_is_botocores(operation: Any, failures: list[tuple[tuple[str, int], bool]]) -> None:
-    """What is spent on another attempt, and what an attempt that succeeds gives back."""
+    """Both the cost of another attempt and the refund of a successful one are equal."""
     ours, botocores = RetryQuota(), BotocoreQuota()
     checker = standard.RetryQuotaChecker(botocores, throttling_detector())
     for (code, status), succeeds in failures:

@@ -1,4 +1,4 @@
-"""Sessions of botocore share what is expensive to make, and nothing that one of them changes."""
+"""botocore's sessions share expensive parts, but no changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OPTIONS = {"region_name": "us-east-1", "aws_access_key_id": "a", "aws_secret_acc
 
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_session_has_botocores_handlers(number: int) -> None:
-    """The one that a web identity's role needs, for example: its request is not signed."""
+    """For example, the handler of a web identity's role leaves its request unsigned."""
     session = [new_session() for _ in range(number)][-1]
     events = session.get_component("event_emitter")
     answers = events.emit("choose-signer.sts.AssumeRoleWithWebIdentity", signing_name="sts", context={})
@@ -39,7 +39,7 @@ def test_the_service_is_read_from_its_files_once() -> None:
 
 
 def test_other_folders_have_another_reader(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """``AWS_DATA_PATH`` counts when a client is made."""
+    """``AWS_DATA_PATH`` counts when a client is created."""
     new_client(first := new_session(), **OPTIONS)
     monkeypatch.setenv("AWS_DATA_PATH", str(tmp_path))
     new_client(second := new_session(), **OPTIONS)

@@ -1,4 +1,4 @@
-"""Signatures are botocore's, byte by byte, and those of AWS's own published example."""
+"""Signatures equal botocore's byte by byte, and that of AWS's published example."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def botocores(
 def test_a_signature_is_botocores(
     body: bytes, credentials: Credentials, moment: datetime.datetime, target: str, region: str, host: str
 ) -> None:
-    """For any body, credentials, moment, region and host."""
+    """This includes any body, credentials, time, region and host."""
     headers = {"content-type": "application/x-amz-json-1.0", "x-amz-target": target}
     signed = Signer(host, region, headers=headers).signed(body, headers, credentials, moment.timestamp())
     assert authorization(signed) == botocores(body, headers, credentials, moment, host, region)

@@ -18,7 +18,7 @@ from dynamo_single.table.shaped import declared as declarations
 from dynamo_single.table.shaped.joined import id_of_pair, pair_of_id, record_key
 from dynamo_single.table.shaped.translator import Translator
 
-#: Parts of keys, full of what joining means something by.
+#: Parts of keys with characters that have a meaning in joins.
 PARTS = st.lists(st.sampled_from(["#", "|", "~", "~0", "~1", "-", "A", "b", "é", "\U0001f600"]), max_size=6).map(
     "".join
 )
@@ -59,7 +59,7 @@ def test_so_has_one_whose_identifier_has_a_word_after_its_prefix(prefix: str, wo
     assert id_of_pair(f"{prefix}-{word}", f"#{prefix.upper()}") == f"{prefix}-{word}"
 
 
-#: Prefixes of records, each with the sort key of its records; one takes what no other does.
+#: Prefixes of records, each with the sort key of its records; one accepts all others.
 SORTS = [("product-x", "#PRODUCT-X"), ("product", "#PRODUCT"), ("", "#THING")]
 
 

@@ -24,7 +24,7 @@ def test_statement_has_names_and_parameters_only() -> None:
 
 
 def test_key_comes_first() -> None:
-    """Whatever the order of the item is, so that readers of requests find it."""
+    """The order of the item does not matter, so that readers of requests find the key."""
     statement = insert_statement("t", {"a": {"S": "1"}, "sk": {"S": "S"}, "pk": {"S": "P"}})
     assert statement is not None
     assert statement["Statement"] == "INSERT INTO \"t\" VALUE {'pk': ?, 'sk': ?, 'a': ?}"
@@ -43,7 +43,7 @@ def test_long_statement_is_not_written(count: int) -> None:
 @pytest.mark.parametrize("item", [{**KEY, **ODD}, {"id": {"S": "order-1"}, "name": {"S": "n"}}])
 @pytest.mark.parametrize("table", ["t", 'odd "name"'])
 def test_inserted_item_is_read_back(item: dict[str, Any], table: str) -> None:
-    """Of both kinds of tables."""
+    """This includes both kinds of tables."""
     statement = insert_statement(table, item, ("id",) if "id" in item else ("pk", "sk"))
     assert statement is not None
     assert inserted_item(statement) == (table, item)

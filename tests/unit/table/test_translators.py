@@ -1,4 +1,4 @@
-"""The translator of a table whose names differ one by one agrees with the one of every shape; others never get it."""
+"""The translator of a table with different names agrees with the general one; other tables never use it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The short look at a usual answer takes only what the careful way takes, and gives the same content."""
+"""The quick check of a usual response accepts only valid ones, with the same content."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BODIES += [b"", b"{", BODIES[1][:-1], BODIES[1] + b"}", b'{"ConsumedCapacity": "
 
 
 def told(read: Any) -> tuple[str, object]:
-    """What an answer is read as, or the words by which it is refused."""
+    """Return the content of a response, or the words of its error."""
     try:
         return "read", read()
     except InvalidResponse as error:
@@ -75,7 +75,7 @@ CHANGES: list[dict[str, object]] = [
 
 
 def page_of(params: dict[str, str], operation: str, body: bytes) -> object:
-    """What a page is read as by a form: its items, and its other members."""
+    """Return a page's items and other members, as a decoder reads them."""
     head = {"content-type": answers.CONTENT_TYPE + "0"}
     form = ResponseDecoder(dict[str, dict[str, str]], is_raw=False)
     answer = answers.read(operation, params, 200, head, body, decoder=form)
@@ -95,6 +95,6 @@ def test_short_look_at_a_page_reads_as_the_careful_way(operation: str, params: d
 
 
 def test_short_look_is_enough_for_a_last_page() -> None:
-    """Its other members are not looked at again."""
+    """Its other members are not checked again."""
     with mock.patch.object(answers, "_check_members", side_effect=AssertionError):
         assert page_of({}, "Query", json.dumps(PAGE).encode())

@@ -1,4 +1,4 @@
-"""A usual response is read without httptools: it means the same, and every other response is left to httptools."""
+"""A usual response is parsed without httptools with the same result, and httptools parses all others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def response(body: bytes, *fields: str, first: str = "HTTP/1.1 200 OK", length: 
 
 
 def read(data: bytes, *, usual: bool) -> tuple[HTTPResponse | None, bool] | str:
-    """What a new connection makes of the bytes, and whether it stays open."""
+    """Return the result of a new connection for the bytes, and whether it stays open."""
     parser = ResponseParser()
     with pytest.MonkeyPatch.context() as patch:
         if not usual:
@@ -45,7 +45,7 @@ def read(data: bytes, *, usual: bool) -> tuple[HTTPResponse | None, bool] | str:
 def test_responses_are_read_alike(
     body: bytes, fields: dict[str, str], first: str, length: str | None, cut: int
 ) -> None:
-    """Whatever its headers are, and wherever its bytes end."""
+    """This includes any headers, and any end of its bytes."""
     data = response(body, *(f"{name}: {value}" for name, value in fields.items()), first=first, length=length)
     for part in (data, data[:cut]):
         assert read(part, usual=True) == read(part, usual=False)

@@ -1,4 +1,4 @@
-"""The checker: each way in which items can fail to fit together is broken by hand, found, and repaired."""
+"""The checker finds and repairs every kind of inconsistency between items."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def orphan_without_owner(table: Table) -> None:
 
 
 def orphan_of_another_value(table: Table) -> None:
-    """A claim on what its owner does not have."""
+    """Create a claim on a value that its owner does not have."""
     put(table, claim_of(M1, ("UNIQUE#Member#email#c@example.org", "#CLAIM")))
 
 
@@ -107,7 +107,7 @@ def orphan_of_nobody(table: Table) -> None:
 
 
 def missing_claim(table: Table) -> None:
-    """An object whose claim was lost."""
+    """Remove the claim of an object."""
     remove(table, EMAIL)
 
 
@@ -117,12 +117,12 @@ def claim_of_nobody(table: Table) -> None:
 
 
 def claim_of_somebody_gone(table: Table) -> None:
-    """A claim that an object needs, held by what is not there."""
+    """Give an object's claim to a missing owner."""
     change(table, EMAIL, ownerPk="MEMBER#gone")
 
 
 def claim_of_who_has_another(table: Table) -> None:
-    """A claim that an object needs, held by one that does not need it."""
+    """Give an object's claim to an object that does not need it."""
     change(table, EMAIL, ownerPk="MEMBER#m2")
 
 
@@ -152,26 +152,26 @@ def foreign_key(table: Table) -> None:
 
 
 def live_key(table: Table) -> None:
-    """A deleted object that is listed still."""
+    """Leave a deleted object in a list."""
     pair = {name: get(table, M1)[name]["S"] for name in ("gs1pk", "gs1sk")}
     Member.objects.get(pk="m1").delete()
     change(table, M1, **pair)
 
 
 def folded_copy(table: Table) -> None:
-    """A copy of another text; the key that is made of it is right."""
+    """Store a copy of another string, with a key that matches it."""
     Resident.objects.create(resident_id="r", last_name="\u00c9mile")
     change(table, ("RESIDENT#r", "#METADATA"), lastNameCanonical="somebody")
 
 
 def missing_copy(table: Table) -> None:
-    """An object that is younger than its copy, and not in the index for that."""
+    """Remove the copy of an object, and its index key."""
     Resident.objects.create(resident_id="r", last_name="\u00c9mile", nickname="Em")
     change(table, ("RESIDENT#r", "#METADATA"), nicknameCanonical=None)
 
 
 def copy_of_nothing(table: Table) -> None:
-    """A copy that was left behind."""
+    """Leave a copy without its source."""
     Resident.objects.create(resident_id="r", last_name="\u00c9mile")
     change(table, ("RESIDENT#r", "#METADATA"), nicknameCanonical="em")
 
@@ -188,31 +188,31 @@ def essay() -> Essay:
 
 
 def missing_word(table: Table) -> None:
-    """What should follow and does not."""
+    """Remove a derived item."""
     essay()
     remove(table, ("ESSAY#e", "WORD#and"))
 
 
 def other_word(table: Table) -> None:
-    """What follows, otherwise."""
+    """Change a derived item."""
     essay()
     item = get(table, ("ESSAY#e", "WORD#and"))
     put(table, {**item, "place": {"N": "7"}})
 
 
 def word_too_many(table: Table) -> None:
-    """What does not follow."""
+    """Add a wrong derived item."""
     essay()
     EssayWord(essay_id="e", word="more", place=9).save()
 
 
 def word_of_nothing(table: Table) -> None:
-    """What followed from something that is gone."""
+    """Leave a derived item of a deleted object."""
     EssayWord(essay_id="gone", word="more", place=9).save()
 
 
 def word_of_deleted(table: Table) -> None:
-    """What followed from something in the trash."""
+    """Leave a derived item of an object in the trash."""
     essay().delete()
     EssayWord(essay_id="e", word="War", place=0).save()
 
@@ -260,7 +260,7 @@ def test_what_does_not_fit_is_found_and_repaired(
 
 
 def attributes(table: Table) -> list[tuple[Any, ...]]:
-    """What the members are called."""
+    """Return the stored names of the members."""
     found = table.send(Request("Scan", {}))["Items"]
     return sorted(
         (each["member_id"]["S"], each["email"]["S"], each["name"]["S"])
@@ -270,7 +270,7 @@ def attributes(table: Table) -> list[tuple[Any, ...]]:
 
 
 def duplicate(table: Table) -> None:
-    """A value that two objects have: one of them was written past the claims."""
+    """Give two objects one value, written without claims."""
     change(table, M2, email="A@example.org", gs1sk="a@example.org")
     remove(table, OTHER_EMAIL)
 
@@ -281,7 +281,7 @@ def other_primary_key(table: Table) -> None:
 
 
 def unknown_type(table: Table) -> None:
-    """An item of a model that is not installed."""
+    """Store an item of a model that is not installed."""
     put(table, {**item_key(("OLD#1", "#METADATA")), "itemType": {"S": "Old"}})
 
 
@@ -291,12 +291,12 @@ def no_type(table: Table) -> None:
 
 
 def unreadable(table: Table) -> None:
-    """An item whose attribute has another type than the model reads; its claims and words are left alone."""
+    """Give an attribute a wrong type; the item's claims and words are kept."""
     put(table, {**get(table, M1), "email": {"N": "7"}})
 
 
 def unreadable_source(table: Table) -> None:
-    """A source that cannot be read: what follows from it is not taken for left over."""
+    """Make a source unreadable: its derived items do not count as leftovers."""
     essay()
     put(table, {**get(table, ("ESSAY#e", "#METADATA")), "title": {"N": "7"}})
 
@@ -315,7 +315,7 @@ UNDECIDED: list[tuple[Callable[[Table], None], list[str], str]] = [
 def test_what_somebody_has_to_decide_has_no_repair(
     table: Table, spoil: Callable[[Table], None], kinds: list[str], text: str
 ) -> None:
-    """It is told, and left alone."""
+    """It is reported and kept."""
     members(table)
     spoil(table)
     found = sorted(verify(), key=lambda finding: finding.kind)
@@ -325,7 +325,7 @@ def test_what_somebody_has_to_decide_has_no_repair(
 
 
 def test_a_primary_key_that_the_attributes_do_not_give(table: Table) -> None:
-    """It is reported with the key that they give."""
+    """The report contains the key of the attributes."""
     Seat.objects.create(seat_id="1", hall="A")
     put(table, {**get(table, ("SEAT#1", "#METADATA")), "pk": {"S": "SEAT#x"}})
     (finding,) = verify()
@@ -367,7 +367,7 @@ def test_a_healthy_table_has_no_findings(table: Table) -> None:
 
 @pytest.mark.parametrize("key", [("USER#u", "#GROUP#gone"), ("USER#u", "EMAIL#old@example.org")])
 def test_logins_and_memberships_follow_from_users(table: Table, key: tuple[str, str]) -> None:
-    """One that its user does not give is left over."""
+    """A derived item that does not match its user is a leftover."""
     User.objects.create_user("anna", "anna@example.org", "secret", user_id="u")
     kind, _, value = key[1].strip("#").partition("#")
     own = {"userId": {"S": "u"}}
@@ -386,7 +386,7 @@ def test_logins_and_memberships_follow_from_users(table: Table, key: tuple[str, 
 
 @pytest.mark.parametrize("command", [("dynamo_verify", "--repair"), ("dynamo_rebuild",)])
 def test_a_login_of_another_kind_is_left_alone(table: Table, command: tuple[str, ...]) -> None:
-    """It follows from nothing: the how-to has it made by hand, and neither command deletes it."""
+    """It is not derived: the how-to creates it manually, and neither command deletes it."""
     user = User.objects.create_user("anna", "anna@example.org", "secret", user_id="u")
     user.logins.create(kind="BADGE", identifier="4711")
     assert_consistent()
@@ -395,7 +395,7 @@ def test_a_login_of_another_kind_is_left_alone(table: Table, command: tuple[str,
 
 
 def test_a_user_with_a_login_of_another_kind_cannot_move(table: Table) -> None:
-    """It would be left behind, and refer to nobody."""
+    """The login would stay without its user."""
     user = User.objects.create_user("anna", "anna@example.org", "secret", user_id="u")
     user.logins.create(kind="BADGE", identifier="4711")
     with pytest.raises(NotSupported, match=r"accounts.Login objects refer to it by user"):
@@ -409,9 +409,9 @@ def test_a_user_with_a_login_of_another_kind_cannot_move(table: Table) -> None:
 
 
 def test_what_a_healthy_table_costs(table: Table, sent: list[SentRequest]) -> None:
-    """A Scan, and what the page's items have to do with by one BatchGetItem for each hundred.
+    """The check takes a Scan, and one BatchGetItem per hundred related items.
 
-    What the table says of models with schedules of shards, of which there are some here, is one GetItem before.
+    Before that, one GetItem reads the state of models with shards, some of which are here.
     """
     members(table)
     sent.clear()
@@ -422,7 +422,7 @@ def test_what_a_healthy_table_costs(table: Table, sent: list[SentRequest]) -> No
 
 
 def test_a_suspicion_is_looked_at_as_of_one_moment(table: Table, sent: list[SentRequest]) -> None:
-    """What was set right between two requests is not told."""
+    """A fault that is corrected between two requests is not reported."""
     members(table)
     claim = get(table, EMAIL)
     remove(table, EMAIL)
@@ -439,7 +439,7 @@ def test_a_suspicion_is_looked_at_as_of_one_moment(table: Table, sent: list[Sent
 
 
 def test_pages_are_read_one_by_one(table: Table, sent: list[SentRequest]) -> None:
-    """Progress is told after each page; nothing is kept of it."""
+    """Progress is reported after each page, and no results are kept."""
     for number in range(3):
         Seat.objects.create(seat_id=str(number), hall="A", code="x" * 100 + str(number), status="y" * 390_000)
     sent.clear()
@@ -450,7 +450,7 @@ def test_pages_are_read_one_by_one(table: Table, sent: list[SentRequest]) -> Non
 
 
 def test_one_model_only(table: Table) -> None:
-    """Items and claims of other models are passed over."""
+    """Items and claims of other models are skipped."""
     members(table)
     orphan_of_another_value(table)
     essay()
@@ -466,7 +466,7 @@ def test_not_within_a_block() -> None:
 
 
 def test_checks_that_need_requests_of_their_own(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are asked about each item of a model."""
+    """They run for each item of a model."""
     essay()
 
     def inquiry(asked: Table, subject: Any) -> Any:
@@ -502,7 +502,7 @@ def take(table: Table) -> None:
     ],
 )
 def test_a_repair_undoes_nothing_newer(table: Table, spoil: Any, meanwhile: Any) -> None:
-    """What was written after the finding stays, and the repair says that it did nothing."""
+    """Later writes are kept, and the repair reports that it did nothing."""
     members(table)
     spoil(table)
     finding = next(verify())
@@ -523,7 +523,7 @@ def test_an_orphan_that_is_taken_again_stays(table: Table) -> None:
 
 
 def test_a_rule_for_items_that_are_there_already(table: Table) -> None:
-    """Claims that are missing because the rule is new are made; of two with one value the first gets it."""
+    """Claims that are missing because of a new rule are created; the first of two objects with one value gets it."""
     for number, guest in enumerate(("Anna", "Bert", "anna")):
         Seat.objects.create(seat_id=str(number), hall="A", guest=guest, status="free")
         change(table, (f"SEAT#{number}", "#METADATA"), status="taken")
@@ -539,20 +539,20 @@ def test_a_rule_for_items_that_are_there_already(table: Table) -> None:
 
 
 def run(*arguments: str) -> str:
-    """What the command prints."""
+    """Return the output of the command."""
     out = io.StringIO()
     call_command("dynamo_verify", *arguments, stdout=out, stderr=io.StringIO())
     return out.getvalue()
 
 
 def test_the_command_says_that_all_is_well(table: Table) -> None:
-    """One line, and status 0."""
+    """The command prints one line, and exits with 0."""
     members(table)
     assert run() == "4 items read by 3 requests, 0 findings.\n"
 
 
 def test_the_command_tells_and_repairs(table: Table) -> None:
-    """Without ``--repair`` it fails and writes nothing; with it, it repairs what it can."""
+    """Without ``--repair`` it fails and writes nothing; with it, it repairs as much as possible."""
     members(table)
     missing_claim(table)
     out = io.StringIO()

@@ -18,7 +18,7 @@ from tests.contract.model.test_filled import FORM, LAYOUT, MIGRATED
 
 @pytest.fixture
 def club(table: Table, settings: Any) -> Iterator[Club]:
-    """A club in a table whose migrations are applied."""
+    """Return a club in a table with applied migrations."""
     settings.MIGRATION_MODULES = MIGRATED
     record(table)
     yield Club.objects.create(club_id="c", name="Acme")
@@ -48,7 +48,7 @@ def test_item_as_its_form_says_is_right(club: Club) -> None:
 
 
 def test_former_name_of_an_attribute_is_left_over(club: Club, table: Table) -> None:
-    """A late process may have written it: it says what the name has become."""
+    """A late process may have written it: the report contains the new name."""
     record(table, renames={"name": Rename("title", 3)})
     put(table, club, title={"S": "Acme"})
     text = "It has title, which no code of today writes: it has become name."
@@ -71,7 +71,7 @@ def test_key_on_a_removed_index_is_left_over(club: Club, table: Table) -> None:
 
 
 def test_left_over_attribute_is_not_repaired(club: Club, table: Table) -> None:
-    """It may have the value that was acknowledged."""
+    """It may have the acknowledged value."""
     put(table, club, town={"S": "Bern"})
     (finding,) = verify()
     assert not finding.is_repairable

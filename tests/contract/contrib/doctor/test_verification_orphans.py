@@ -1,4 +1,4 @@
-"""What belongs to nobody: edges of which one side is gone, and children that go along with a parent that is gone."""
+"""Orphans: edges with a missing side, and cascading children of a missing parent."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def remove(table: Table, obj: Any) -> None:
 
 
 def command(*options: str) -> str:
-    """What the command prints."""
+    """Return the output of the command."""
     out = io.StringIO()
     call_command("dynamo_verify", "--repair", *options, stdout=out, stderr=out)
     return out.getvalue()
 
 
 def kinds() -> list[str]:
-    """What is found."""
+    """Return the kinds of the findings."""
     return sorted(finding.kind for finding in verify())
 
 
@@ -81,7 +81,7 @@ def test_edges_of_nobody_are_removed(table: Table, server: GameServer, gone: Cal
 
 
 def test_a_side_in_the_trash_is_not_gone(table: Table) -> None:
-    """It comes back with its edges."""
+    """It is restored with its edges."""
     with forgotten():
         word = declare(
             "Word", ("WORD#{word}", "#METADATA"), bases=(models.SoftDeleteModel,), word=models.UnicodeAttribute()
@@ -101,7 +101,7 @@ def test_a_side_in_the_trash_is_not_gone(table: Table) -> None:
 
 
 def test_an_edge_of_two_who_are_gone_is_removed_once(table: Table, server: GameServer) -> None:
-    """It is one finding."""
+    """It is reported once."""
     remove(table, GamePlayer.objects.get(pk="a"))
     remove(table, server)
     assert kinds() == ["edge of nobody"] * 4
@@ -112,7 +112,7 @@ def test_an_edge_of_two_who_are_gone_is_removed_once(table: Table, server: GameS
 
 @pytest.mark.parametrize("on_delete", [models.DO_NOTHING, models.PROTECT])
 def test_an_edge_is_removed_whatever_its_on_delete_says(table: Table, on_delete: Any) -> None:
-    """It connects two, and there is one."""
+    """An edge connects two objects, and only one exists."""
     with forgotten():
         place = declare("Spot", ("PLACE#{place_id}", "#METADATA"), place_id=models.UnicodeAttribute())
         declare(
@@ -143,7 +143,7 @@ def test_an_edge_is_removed_whatever_its_on_delete_says(table: Table, on_delete:
 
 
 def test_children_that_go_along_with_nobody_are_removed(table: Table) -> None:
-    """With their unique values, with what goes along with them, in the trash and out of it, and with signals."""
+    """This includes unique values, cascading children in and out of the trash, and signals."""
     club = Club.objects.create(club_id="c", name="C")
     Trophy.objects.create(club=club, year=1990)
     for name in ("x", "y"):
@@ -195,7 +195,7 @@ def loans(table: Table) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def test_what_is_left_is_counted(table: Table, loans: tuple[Any, Any, Any]) -> None:
-    """The other parent loses a child in the same transaction; the one that is gone counts nothing."""
+    """The same transaction updates the other parent's count, and the missing one has none."""
     shelf, reader, loan = loans
     remove(table, reader.objects.get(pk="x"))
     command()
@@ -217,7 +217,7 @@ RACES: list[tuple[str, Callable[[Any, Any], Any]]] = [
 def test_nothing_is_removed_if_it_belongs_to_somebody_again(
     table: Table, loans: tuple[Any, Any, Any], act: Callable[[Any, Any], Any]
 ) -> None:
-    """Another process was faster by a request; it is told, and the rest is as it was."""
+    """Another process was faster by a request; the repair reports it, and changes nothing else."""
     shelf, reader, loan = loans
     remove(table, reader.objects.get(pk="x"))
     with before_write(1, lambda: act(reader, loan)), pytest.raises(CommandError, match="1 findings, 0 repaired"):
@@ -228,7 +228,7 @@ def test_nothing_is_removed_if_it_belongs_to_somebody_again(
 
 
 def test_what_was_changed_since_it_was_found_is_left(table: Table, loans: tuple[Any, Any, Any]) -> None:
-    """Even an attribute that has nothing to do with it."""
+    """This includes changes of unrelated attributes."""
     _, reader, loan = loans
     remove(table, reader.objects.get(pk="x"))
     (finding,) = verify()
@@ -242,7 +242,7 @@ def test_what_was_changed_since_it_was_found_is_left(table: Table, loans: tuple[
 
 
 def test_what_protects_an_orphan_is_told(table: Table) -> None:
-    """It refers to it, and says that it has to stay."""
+    """The finding names it, and says that it has to stay."""
     with forgotten():
         owner = declare("Keeper", ("KEEPER#{keeper_id}", "#METADATA"), keeper_id=models.UnicodeAttribute())
         pet = declare(
@@ -287,7 +287,7 @@ def test_what_moves_is_no_orphan(table: Table, loans: tuple[Any, Any, Any]) -> N
 def test_what_a_migration_moves_is_no_orphan(
     table: Table, loans: tuple[Any, Any, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its parents get other keys one by one, and are found under neither for a moment."""
+    """Its parents get new keys one by one, and are found under neither key for a time."""
     _, reader, loan = loans
     remove(table, reader.objects.get(pk="x"))
     (finding,) = verify()
@@ -335,7 +335,7 @@ def test_an_index_that_is_behind_is_waited_for(
 
 
 def test_without_repair_nothing_is_removed(table: Table, server: GameServer) -> None:
-    """It is told, with what repairs it."""
+    """The finding names the repair."""
     remove(table, server)
     before = everything(table)
     out = io.StringIO()

@@ -1,4 +1,4 @@
-"""The panel of what a page cost."""
+"""The panel with the cost of a page."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def test_the_panel_sends_nothing_itself(pages: Pages) -> None:
 
 
 def test_the_page_stays_whole(pages: Pages) -> None:
-    """The panel stands at its end."""
+    """The panel is at its end."""
     content = pages.get("directory/company/").content.decode()
     assert content.rstrip().endswith("</html>")
     assert content.count("</body>") == 1
 
 
 def test_session_keys_are_masked(pages: Pages) -> None:
-    """Whoever knows one is that user."""
+    """A session's key grants access."""
     content = pages.get("").content.decode()
     assert "SESSIONHASH#•••" in content
     assert str(pages.client.session.session_key) not in content
@@ -76,7 +76,7 @@ def test_key_of_log_masks_secret_pk(registered: Registering, vault: Any) -> None
 
 @pytest.mark.parametrize(("label", "hides"), [("catalog.vault", True), ("directory.company", False), ("gone.x", True)])
 def test_log_is_not_searched_by_secret_pk(pages: Pages, vault: Any, label: str, hides: bool) -> None:
-    """What begins with a part of it would find the rest, letter by letter."""
+    """A search by its beginning would reveal the rest letter by letter."""
     key = f"LOG#OBJECT#{label}#open".replace("#", "%23")
     assert [pages.get(f"dynamodb/table/?{asked}={key}").status_code == 400 for asked in ("begins", "pk")] == [hides] * 2
     assert pages.get(f"dynamodb/table/?begins=LOG%23OBJECT%23{label}%23").status_code == 200
@@ -94,7 +94,7 @@ def test_keys_are_left_out_where_the_settings_say_so(pages: Pages) -> None:
 
 
 def test_keys_are_shown(pages: Pages) -> None:
-    """Of what the page read."""
+    """The panel shows the keys that the page has read."""
     company = Company.objects.create(company_id="acme", name="Acme")
     Person.objects.create(company=company, person_id="anna", name="Anna")
     assert "COMPANY#acme" in panel_of(pages.get("directory/company/acme/change/"))
@@ -102,7 +102,7 @@ def test_keys_are_shown(pages: Pages) -> None:
 
 @pytest.mark.parametrize("permissions", [("directory.view_company",), (COSTS, "directory.view_company")])
 def test_the_panel_has_a_permission_of_its_own(staff: Any, permissions: tuple[str, ...]) -> None:
-    """Who may view a list may not view its plan."""
+    """A user with a list's view permission cannot see its plan."""
     shown = panel_of(staff(*permissions).get("directory/company/"))
     assert bool(shown) is (COSTS in permissions)
 

@@ -23,12 +23,12 @@ from project.directory.models import Company
 from tests.contract.conftest import Pages, text_of
 
 HEALTH = "dynamo_single.view_health"
-#: What a page says whose items have another form than the models.
+#: The text of a page whose items have another schema than the models.
 CHANGING = "The database is being changed The stored data does not match this version of the site"
 
 
 def broken(table: Table, **key: str) -> None:
-    """Make an item's index key another one than its attributes give."""
+    """Make an item's index key differ from its attributes."""
     table.send(
         Request(
             "UpdateItem",
@@ -42,25 +42,25 @@ def broken(table: Table, **key: str) -> None:
 
 
 def findings_of(shown: Any) -> list[tuple[str, Any]]:
-    """What a page of the check lists."""
+    """Return the findings on a page of the check."""
     return [(finding.kind, finding.key) for finding, _ in shown.context["findings"]]
 
 
 def test_a_table_that_is_as_it_should_be(pages: Pages) -> None:
-    """Nothing is listed."""
+    """The page has no findings."""
     shown = pages.get("dynamodb/health/")
     assert shown.context["troubles"] == []
     assert "There are no open migrations." in text_of(shown)
 
 
 def test_the_page_as_a_whole_reads_descriptions_and_one_item(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Besides what Django reads of applied migrations."""
+    """Django's read of applied migrations comes in addition."""
     monkeypatch.setattr(health, "unapplied", list)
     pages.get("dynamodb/health/", sends=["DescribeTable", "DescribeTimeToLive", "GetItem"])
 
 
 def test_what_is_open_names_its_command(pages: Pages, table: Table) -> None:
-    """A change of items that is not finished, and a key that not every item has."""
+    """This includes an unfinished change of items, and an incomplete key."""
     change = OpenChange("add_key", "shop.0002_by_colour", {"label": "Add key by_colour"})
     form = StoredForm("shop.lamp", "LAMP", keys={"gs2 COLOUR": "written"}, opened=(change,))
     knowledge.change(table, lambda state: state.with_form("Lamp", form))
@@ -79,7 +79,7 @@ def test_a_migration_that_is_not_applied_is_named(pages: Pages, monkeypatch: pyt
 
 
 def test_a_difference_of_the_table_names_its_command(pages: Pages, table: Table) -> None:
-    """Time to live that somebody has switched off."""
+    """Time to Live is disabled."""
     specification = {"AttributeName": "expiresAt", "Enabled": False}
     table.send(Request("UpdateTimeToLive", {"TimeToLiveSpecification": specification}))
     try:
@@ -93,7 +93,7 @@ def test_a_difference_of_the_table_names_its_command(pages: Pages, table: Table)
 def test_items_that_do_not_fit_are_found_part_by_part(
     pages: Pages, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each part has its own page; the last one says that it is."""
+    """Each part has a separate page, and the last one says so."""
     for number in range(3):
         Company.objects.create(company_id=f"c{number}", name="Acme")
         broken(table, pk=f"COMPANY#c{number}", sk="#METADATA")
@@ -111,7 +111,7 @@ def test_items_that_do_not_fit_are_found_part_by_part(
 
 
 def test_check_sums_up_parts(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each part shows the items so far, about how many there are, and what they cost."""
+    """Each part shows the items so far, their approximate total, and the cost."""
     for number in range(5):
         Company.objects.create(company_id=f"c{number}", name="Acme")
     monkeypatch.setattr(health, "PAGE", 2)
@@ -137,12 +137,12 @@ def test_check_continues_from_a_page_only(pages: Pages, staff: Any) -> None:
 
 
 def test_check_hides_sums_from_users_of_a_part(staff: Any) -> None:
-    """The number of items, and what reading them costs, are not theirs to see."""
+    """The user must not see the number of items or the cost of reading them."""
     assert "Checked" not in text_of(staff(HEALTH).get("dynamodb/health/?check="))
 
 
 def test_an_item_of_an_unknown_type_is_listed(pages: Pages, table: Table) -> None:
-    """Somebody has to decide what becomes of it."""
+    """A user has to decide what to do with it."""
     item = {"pk": {"S": "OTHER#1"}, "sk": {"S": "#"}, "itemType": {"S": "Other"}}
     table.send(Request("PutItem", {"Item": item}))
     shown = pages.get("dynamodb/health/?check=")
@@ -160,7 +160,7 @@ def test_findings_of_hidden_models_are_left_out(staff: Any, table: Table) -> Non
 
 
 def test_the_secret_in_a_finding_is_masked(pages: Pages, table: Table) -> None:
-    """A session that cannot be read is listed without its key."""
+    """An unreadable session is listed without its key."""
     item = {"pk": {"S": "SESSION#hidden-key"}, "sk": {"S": "#METADATA"}, "itemType": {"S": "Session"}}
     table.send(Request("PutItem", {"Item": item}))
     shown = pages.get("dynamodb/health/?check=")
@@ -188,7 +188,7 @@ def test_what_no_page_of_ours_asks_is_refused(pages: Pages, query: str) -> None:
 
 @contextmanager
 def refused(name: str, error: Exception) -> Iterator[None]:
-    """What the table says is asked for again, and refused for companies; the user is of the form that it has."""
+    """Make the state reject companies when it is read again; the user matches the schema."""
     answer = getattr(knowledge, name)
 
     def refuse(asked: Any, *others: Any) -> Any:
@@ -204,7 +204,7 @@ def refused(name: str, error: Exception) -> Iterator[None]:
 
 @contextmanager
 def unreadable(model: Any, error: Exception) -> Iterator[None]:
-    """The items of a model cannot be read."""
+    """Make the items of a model unreadable."""
     head = layout_of(model).primary.partition.head
 
     def refuse(operation: str, params: Any) -> None:
@@ -236,7 +236,7 @@ def test_a_list_of_items_of_another_form_says_so(pages: Pages, error: Exception,
     "refusing", [partial(refused, "binding_for"), partial(unreadable, Company)], ids=["asked", "read"]
 )
 def test_an_object_of_another_form_says_so(pages: Pages, refusing: Any, error: Exception) -> None:
-    """503 in words for people, whether it was noticed before the item was read or in the item itself."""
+    """Status 503 with a clear text, whether the state or the item shows the difference."""
     Company.objects.create(company_id="acme", name="Acme")
     with refusing(error):
         answer = pages.client.get("/admin/directory/company/acme/change/")
@@ -246,7 +246,7 @@ def test_an_object_of_another_form_says_so(pages: Pages, refusing: Any, error: E
 
 @pytest.mark.parametrize("path", ["directory/company/", "directory/company/acme/change/"])
 def test_a_user_of_another_form_is_shown_no_page(pages: Pages, path: str) -> None:
-    """Nor is the page asked for when the user's own item cannot be read: 503."""
+    """An unreadable item of the user leads to status 503 too."""
     with unreadable(get_user_model(), FormNotApplied("x")):
         answer = pages.client.get(f"/admin/{path}")
     assert (answer.status_code, CHANGING in text_of(answer)) == (503, True)

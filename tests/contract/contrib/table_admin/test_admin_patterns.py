@@ -61,7 +61,7 @@ def test_an_alias_that_is_not_declared_is_refused(pages: Pages, path: str) -> No
 
 
 def test_the_command_prints_a_table_in_markdown(table: object) -> None:
-    """One row a key."""
+    """Each key has one row."""
     out = StringIO()
     call_command("dynamo_patterns", stdout=out)
     (row,) = (line for line in out.getvalue().splitlines() if line.startswith("| directory.Company | primary "))
@@ -71,7 +71,7 @@ def test_the_command_prints_a_table_in_markdown(table: object) -> None:
 
 
 def test_the_command_draws_the_picture() -> None:
-    """As the page does."""
+    """It is the same as the page's."""
     out = StringIO()
     call_command("dynamo_patterns", "--svg", stdout=out)
     assert parsed(out.getvalue()).tag == f"{SVG}svg"

@@ -1,4 +1,4 @@
-"""The pages that show the table: partitions, items, and what nobody is shown."""
+"""The pages of the table: partitions, items, and hidden contents."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def acme(table: Table) -> Any:
 
 
 def test_a_partition_is_one_query(pages: Pages, acme: Any) -> None:
-    """With all that lies in it, whatever its type."""
+    """The Query returns items of all types."""
     shown = pages.get("dynamodb/table/?pk=COMPANY%23acme", sends=["Query"])
     rows = shown.context["rows"]
     assert [row.item.item_type for row in rows] == ["Company", "Person", "Person"]
@@ -56,20 +56,20 @@ def test_a_partition_is_one_query(pages: Pages, acme: Any) -> None:
 
 
 def test_markup_that_is_stored_is_shown_as_text(pages: Pages, acme: Any) -> None:
-    """An attribute's value comes from anybody."""
+    """Any user may have written an attribute's value."""
     assert "Acme <b>" in text_of(page_of(pages, pk="COMPANY#acme"))
     assert b"Acme <b>" not in item_of(pages, "COMPANY#acme", "#METADATA").content
 
 
 def test_an_index_is_shown_by_its_own_sort_keys(pages: Pages, acme: Any) -> None:
-    """What one query of it would give, in that order."""
+    """The page shows the result and order of one Query."""
     shown = page_of(pages, index="gs1", pk="COMPANY")
     assert [row.item.item_type for row in shown.context["rows"]] == ["Company"]
     assert shown.context["rows"][0].item.keys[1].templates[0] == "COMPANY"
 
 
 def test_an_item_has_its_keys_its_json_and_what_it_has_to_do_with(pages: Pages, acme: Any) -> None:
-    """One GetItem."""
+    """One GetItem is enough."""
     shown = pages.get(f"dynamodb/item/?{urlencode({'pk': 'COMPANY#acme', 'sk': 'PEOPLE#anna'})}", sends=["GetItem"])
     item = shown.context["item"]
     assert item.keys[0].templates == ("COMPANY#{company_id}", "PEOPLE#{person_id}")
@@ -97,7 +97,7 @@ def test_a_claim_leads_to_its_owner(pages: Pages) -> None:
 
 @pytest.fixture
 def chat(table: Table) -> Any:
-    """A user, a server, a membership with the user's name, which the server counts, and a profile beside the user."""
+    """Create a user, a server that counts its memberships, a membership with the user's name, and a profile."""
     user = ChatUser.objects.create(user_id="u", username="Ann")
     server = ChatServer.objects.create(server_id="s", name="S")
     ChatProfile.objects.create(user=user, kind="k")
@@ -114,7 +114,7 @@ USER, SERVER = ("USER#u", "#METADATA#CHAT"), ("SERVER#s", "#METADATA")
 
 
 def test_a_copy_leads_to_its_source_and_what_is_counted_to_its_counter(pages: Pages, chat: Any) -> None:
-    """Beside the references that they go by; nothing is read for it."""
+    """The links come in addition to those of references, without a read."""
     asked = urlencode({"pk": MEMBERSHIP[0], "sk": MEMBERSHIP[1]})
     shown = pages.get(f"dynamodb/item/?{asked}", sends=["GetItem"])
     links = [(link.relation, link.label, link.key) for _, link, _ in shown.context["links"]]
@@ -130,7 +130,7 @@ def test_what_is_in_the_trash_is_counted_by_nobody(pages: Pages, chat: Any) -> N
 
 
 def test_a_source_leads_to_the_partitions_that_have_its_copies(pages: Pages, chat: Any) -> None:
-    """Of each model that holds some, in the table or in an index; the holders lie where the link leads."""
+    """Each model with copies has a link to the table or an index, and its holders are there."""
     shown = item_of(pages, *USER)
     assert partitions(shown) == [
         ("copies", "username", "gs1", "MEMBERSHIPS#u"),
@@ -142,7 +142,7 @@ def test_a_source_leads_to_the_partitions_that_have_its_copies(pages: Pages, cha
 
 
 def test_a_counter_leads_to_the_partitions_of_what_it_counts(pages: Pages, chat: Any) -> None:
-    """One for the children of each relation."""
+    """Each relation has one for its children."""
     assert partitions(item_of(pages, *SERVER)) == [
         ("counted", "member_count", None, "SERVER#s"),
         ("counted", "channel_count", "gs1", "CHANNELS#s"),
@@ -169,7 +169,7 @@ def test_a_partition_of_many_items_comes_page_by_page(pages: Pages, acme: Any, m
 def test_a_search_of_partition_keys_reads_no_more_than_its_budget(
     pages: Pages, acme: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It goes on from there when it is asked to."""
+    """The next page continues the search."""
     monkeypatch.setattr(table_reads, "BUDGET", 2)
     monkeypatch.setattr(table_reads, "_STEP", 1)
     shown = pages.get("dynamodb/table/?begins=COMPANY", sends=["Scan", "Scan"])
@@ -181,11 +181,11 @@ def test_a_search_of_partition_keys_reads_no_more_than_its_budget(
     assert sorted(found) == [("COMPANY#acme", sk) for sk in ("#METADATA", "PEOPLE#anna", "PEOPLE#bert")]
 
 
-# what nobody is shown
+# hidden contents
 
 
 def everything(pages: Pages) -> str:
-    """The search of all items as it is sent, with the page of each that has one."""
+    """Return the search of all items, with the page of each."""
     shown = page_of(pages, begins="")
     texts = []
     for prefix in ("USER", "SESSION", "UNIQUE", "CACHE", "COMPANY"):
@@ -220,13 +220,13 @@ def test_the_address_of_a_secret_key_leads_nowhere(pages: Pages) -> None:
 @pytest.mark.parametrize("asked", ["pk", "begins"])
 @pytest.mark.parametrize("key", ["SESSION#a", "SESSIONHASH#a", "CACHE#own#a", "UNIQUE#Nobody#token#a"])
 def test_nobody_finds_a_secret_by_asking_for_its_beginning(pages: Pages, asked: str, key: str) -> None:
-    """Letter by letter that would give the whole of it; nothing is sent."""
+    """It would reveal the secret letter by letter, so no request is sent."""
     assert pages.get(f"dynamodb/table/?{urlencode({asked: key})}", sends=[]).status_code == 400
 
 
 @pytest.mark.parametrize("prefix", ["SESSION", "SESSION#", "CACHE#", "CACHE#own#", "UNIQUE#User#username#a", "USER#a"])
 def test_what_stands_in_front_of_a_secret_may_be_asked_for(pages: Pages, prefix: str) -> None:
-    """It says of what kind the items are."""
+    """The prefix only tells the type of items."""
     assert page_of(pages, begins=prefix).status_code == 200
 
 
@@ -240,20 +240,20 @@ def test_items_of_hidden_models_are_left_out(staff: Any, acme: Any) -> None:
 
 @pytest.mark.parametrize("asked", ["pk", "begins"])
 def test_nobody_finds_out_what_there_is_of_models_that_they_may_not_view(staff: Any, acme: Any, asked: str) -> None:
-    """A partition of theirs looks like one that is not there, whatever it took to read it."""
+    """Their partition looks missing, whatever the read cost."""
     pages = staff(TABLE)
     shown, other = (text_of(page_of(pages, **{asked: key})) for key in ("COMPANY#acme", "COMPANY#none"))
     assert re.sub(r"[0-9.]+ ms", "", shown) == re.sub(r"[0-9.]+ ms", "", other)
 
 
 def test_an_item_leads_to_nothing_of_models_that_the_user_may_not_view(staff: Any, acme: Any) -> None:
-    """A key may say all that there is to know."""
+    """A key may contain all information."""
     pages = staff(TABLE, "directory.view_person")
     assert related(item_of(pages, "COMPANY#acme", "PEOPLE#anna")) == []
 
 
 def test_the_item_of_a_model_that_the_user_may_not_view_is_not_found(staff: Any, acme: Any) -> None:
-    """As one that is not there."""
+    """The response is the same as for a missing item."""
     pages = staff(TABLE, "directory.view_company")
     assert item_of(pages, "COMPANY#acme", "PEOPLE#anna").status_code == 404
     assert item_of(pages, "COMPANY#acme", "PEOPLE#nobody").status_code == 404
@@ -289,14 +289,14 @@ def test_an_item_of_an_unknown_type_is_shown_without_its_secrets(pages: Pages, t
 )
 @pytest.mark.parametrize("path", ["dynamodb/table/", "dynamodb/item/?pk=a&sk=b"])
 def test_the_pages_have_a_permission_of_their_own(staff: Any, path: str, permissions: tuple[str, ...]) -> None:
-    """403 without it, and no link on the index."""
+    """Without it, the response has status 403, and the index has no link."""
     pages = staff(*permissions)
     assert pages.get(path).status_code == 403
     assert b"dynamodb/" not in pages.get("").content
 
 
 def test_the_index_leads_to_the_table(staff: Any) -> None:
-    """For those who have the permission."""
+    """Users with the permission see the link."""
     assert b"/admin/dynamodb/table/" in staff(TABLE).get("").content
 
 
@@ -319,7 +319,7 @@ def test_what_no_page_of_ours_asks_is_refused(pages: Pages, query: str, status: 
 
 
 def test_a_place_in_one_list_is_none_in_another(pages: Pages, acme: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It names where to go on, which would be another partition."""
+    """The position would continue in another partition."""
     monkeypatch.setattr(table_reads, "PAGE", 1)
     after = page_of(pages, pk="COMPANY#acme").context["page"].after
     assert page_of(pages, pk="COMPANY#other", after=after).status_code == 400

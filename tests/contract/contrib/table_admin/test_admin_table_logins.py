@@ -15,7 +15,7 @@ from tests.contract.tables import everything
 
 TABLE = "dynamo_single.view_table"
 PHONE, EMAIL = "+15550100", "mike@example.com"
-#: What is made of the user, by its key.
+#: Items derived from the user, by key.
 MADE = {
     ("USER#1", "USERNAME#Mike"),
     ("USER#1", f"EMAIL#{EMAIL}"),
@@ -27,7 +27,7 @@ MADE = {
 
 @pytest.fixture
 def mike(table: Table, settings: Any) -> User:
-    """Somebody with four ways to log in, whose number has a secret of its own, and who has an account elsewhere."""
+    """Create a user with four login methods, a separate secret for the number, and an external account."""
     settings.ACCOUNTS = {
         "LOGIN_WITH": ["email", "username", "phone", "google"],
         "SECRETS": {"phone": 6},
@@ -46,12 +46,12 @@ def item_of(pages: Pages, pk: str, sk: str) -> Any:
 
 
 def made(shown: Any) -> dict[Any, str]:
-    """The items that are made of an item, with the addresses that lead there."""
+    """Return the items derived from an item, with their URLs."""
     return {link.key: url for _, link, url in shown.context["links"] if link.relation == "derived"}
 
 
 def test_a_user_leads_to_the_logins(pages: Pages, mike: User) -> None:
-    """Each item that follows from the user, those of accounts elsewhere too."""
+    """This includes all derived items, also those of external accounts."""
     assert {*made(item_of(pages, "USER#1", "#METADATA"))} == MADE
 
 
@@ -70,7 +70,7 @@ def test_a_login_is_there_and_leads_back(pages: Pages, mike: User, key: tuple[st
 
 
 def test_what_opens_an_account_is_in_no_page(pages: Pages, mike: User, table: Table) -> None:
-    """Neither the hash of the password nor that of the number's own secret, with the user or with the login."""
+    """The hash of the password, or of the number's secret, is not shown with the user or the login."""
     user, login = (everything(table)["USER#1", sort] for sort in ("#METADATA", f"PHONE#{PHONE}"))
     hashes = {user["password"]["S"], user["phoneSecret"]["S"], login["password"]["S"]}
     shown = pages.get("dynamodb/table/?pk=USER%231").content.decode()
@@ -80,13 +80,13 @@ def test_what_opens_an_account_is_in_no_page(pages: Pages, mike: User, table: Ta
 
 
 def test_who_may_not_view_logins_is_not_led_there(staff: Any, mike: User) -> None:
-    """Nor is their number said."""
+    """Their number is hidden too."""
     shown = item_of(staff(TABLE, "accounts.view_user"), "USER#1", "#METADATA")
     assert made(shown) == {}
 
 
 def test_who_may_view_logins_is_led_there(staff: Any, mike: User) -> None:
-    """By that permission, as they are registered nowhere."""
+    """This permission is enough, because no admin class is registered for them."""
     shown = item_of(staff(TABLE, "accounts.view_user", "accounts.view_login"), "USER#1", "#METADATA")
     assert {*made(shown)} == MADE - {("IDENTITY#google#77", "#METADATA")}
 

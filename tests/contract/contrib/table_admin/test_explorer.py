@@ -72,7 +72,7 @@ BY_NAME = {"key": "directory.person.by_name"}
     ],
 )
 def test_key_form_reads_as_its_queryset(pages: Pages, people: Any, asked: Any, names: Any) -> None:
-    """One Query; the copied text gives the same objects by the same key."""
+    """One Query is enough; the copied code returns the same objects with the same key."""
     shown = opened(pages, ["Query"], **BY_NAME, **asked)
     queryset = eval(shown.context["queryset"], {"Person": Person})  # noqa: S307 - a text of our own page
     assert [row.item.visible["name"]["S"] for row in shown.context["rows"]] == [*names]
@@ -89,7 +89,7 @@ def test_primary_key_form_excludes_other_models(pages: Pages, people: Any) -> No
 
 
 def test_key_form_without_values_reads_nothing(pages: Pages, people: Any) -> None:
-    """It asks for the partition's variables."""
+    """The form requires the partition's variables."""
     shown = opened(pages, [], key="directory.person.primary")
     assert [field.name for field in shown.context["fields"]] == ["company_id", "person_id"]
 
@@ -159,7 +159,7 @@ def test_paths_lead_into_maps(pages: Pages, table: Table) -> None:
 
 @pytest.mark.parametrize("operator", ["eq", "ne", "begins", "contains", "gt", "exists", "missing"])
 def test_masked_attributes_meet_no_filter(pages: Pages, operator: str) -> None:
-    """Whether they equal the mask, the value, or nothing."""
+    """This includes filters by the mask, by the value, and by absence."""
     user: Any = get_user_model()._default_manager.get(username="admin")
     for value in (user.password, "•••", ""):
         shown = opened(pages, pk=f"USER#{user.pk}", f="password", fop=operator, fv=value)
@@ -167,7 +167,7 @@ def test_masked_attributes_meet_no_filter(pages: Pages, operator: str) -> None:
 
 
 def test_filtered_pages_read_within_the_budget(pages: Pages, people: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next page continues after the last item that was read."""
+    """The next page continues after the last item read."""
     monkeypatch.setattr(table_reads, "_FILTERED_STEP", 1)
     monkeypatch.setattr(table_reads, "BUDGET", 3)
     shown = opened(pages, ["Query"] * 3, pk="COMPANY#acme", f="name", fv="Carla")
@@ -179,7 +179,7 @@ def test_filtered_pages_read_within_the_budget(pages: Pages, people: Any, monkey
 def test_full_filtered_page_continues_within_a_response(
     pages: Pages, people: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the last shown item, which is in the middle of a response; each item is shown once."""
+    """It continues after the last shown item, in the middle of a response; each item is shown once."""
     monkeypatch.setattr(table_reads, "PAGE", 2)
     first = opened(pages, ["Query"], **BY_NAME, f="name", fop="contains", fv="a")
     second = pages.get(f"dynamodb/table/{first.context['next_url']}", sends=["Query"])
@@ -234,7 +234,7 @@ def with_secret_ids(pages: Pages, settings: Any) -> Iterator[Pages]:
 
 @pytest.mark.parametrize("operator", ["eq", "lt", "le", "gt", "ge", "begins", "between"])
 def test_secret_sort_keys_are_not_compared(with_secret_ids: Pages, people: Any, operator: str) -> None:
-    """Letter by letter that would tell the whole of one; nothing is sent."""
+    """It would reveal the secret letter by letter, so no request is sent."""
     shown = opened(with_secret_ids, [], pk="COMPANY#acme", sort="PEOPLE#a", to="PEOPLE#b", op=operator)
     assert shown.status_code == 400
 
@@ -265,7 +265,7 @@ def rows_of(response: Any) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t"])
 def test_csv_quotes_formulas(pages: Pages, table: Table, begin: str) -> None:
-    """As text and as a name, but not a negative number."""
+    """This includes texts and names, but no negative numbers."""
     item = {"pk": {"S": "A"}, "sk": {"S": "1"}, "text": {"S": f"{begin}1+1"}, f"{begin}n": {"N": "-5"}}
     table.send(Request("PutItem", {"Item": item}))
     (row,) = rows_of(downloaded(pages, pk="A"))
@@ -315,7 +315,7 @@ def test_downloads_leave_hidden_models_out(staff: Any, people: Any) -> None:
 
 @pytest.fixture
 def stops(table: Table) -> Iterator[Any]:
-    """A model in an adopted table. The table is declared before a site is, and for longer."""
+    """Return a model in an adopted table. The table is declared before the site and for longer."""
     shape = {
         "PARTITION_KEY": "PK",
         "SORT_KEY": "Number:N",
@@ -337,7 +337,7 @@ def stops(table: Table) -> Iterator[Any]:
 
 
 def test_adopted_tables_show_their_own_names(stops: Any, registered: Registering) -> None:
-    """The names of keys, of the type and of the index, and numbers as such; a number is also asked for as one."""
+    """This includes names of keys, the type and the index; numbers are shown and entered as numbers."""
     for number in (5, -7, 12):
         stops.objects.create(line="a", number=number, town="Ghent")
     pages = registered(stops)

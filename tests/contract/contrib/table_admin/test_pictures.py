@@ -78,7 +78,7 @@ def test_samples_stop_at_their_bytes(table: Table, monkeypatch: pytest.MonkeyPat
 
 
 def test_stored_sample_is_small(table: Table, acme: Any) -> None:
-    """Whatever the number of items, types and the length of keys."""
+    """This applies to any number of items and types, and any length of keys."""
     items = [
         {"pk": {"S": "é" * 50 + str(n % 300)}, "sk": {"S": "x" * 90 + str(n)}, "itemType": {"S": f"T{n % 90}"}}
         for n in range(2000)
@@ -134,11 +134,11 @@ def test_sizes_are_counted_by_their_step(size: int) -> None:
     assert counts[sampling.SIZES.index(limit)] == 1
 
 
-# what nobody is shown
+# hidden contents
 
 
 def test_secrets_are_in_no_sample(pages: Pages, acme: Any) -> None:
-    """Neither in the stored item nor in a picture."""
+    """This includes the stored item and the pictures."""
     user = get_user_model()._default_manager.get(username="admin")
     session = str(pages.client.session.session_key)
     pages.post(PAGE)
@@ -149,7 +149,7 @@ def test_secrets_are_in_no_sample(pages: Pages, acme: Any) -> None:
 
 
 def test_hidden_models_are_not_drawn(staff: Any, table: Table, acme: Any) -> None:
-    """Nor counted, nor is the whole table's size shown."""
+    """They are not counted either, and the size of the whole table is hidden."""
     sampling.take(table)
     shown = text_of(staff(TABLE, "directory.view_company").get(PAGE))
     assert "Company" in shown
