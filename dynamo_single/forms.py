@@ -115,6 +115,11 @@ class Theirs(Struct, frozen=True):
     is_ours: bool
 
 
+def shown_field() -> SignedField:
+    """Return the hidden field of a ``MergingModelForm``."""
+    return SignedField(required=False, label=_("As shown"))
+
+
 class MergingModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
     """A ``ModelForm`` that detects concurrent changes of its object by another user, for example in another tab.
 
@@ -123,11 +128,10 @@ class MergingModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not generi
     again, it is saved. A form without changes takes all current values and is valid, such as an untouched row of a
     formset.
 
-    A hidden field contains fingerprints of the displayed values, signed with ``SECRET_KEY``; without it, nothing is
-    compared. The form compares the model's attributes except for files. Sends no request.
+    The form of a stored object has a hidden field, ``as_shown``, with fingerprints of the displayed values, signed with
+    ``SECRET_KEY``; without it, nothing is compared. It is not in ``base_fields``, and a form for a new object does not
+    send it. The form compares the model's attributes except for files. Sends no request.
     """
-
-    as_shown = SignedField(required=False, label=_("As shown"))
 
     merging_messages: ClassVar[dict[str, Any]] = {
         "both": _('Someone else has changed this to "%(theirs)s" since you opened the form. Your value is kept here.'),
@@ -143,10 +147,21 @@ class MergingModelForm(forms.ModelForm):  # type: ignore[type-arg]  # not generi
         self._theirs: dict[str, Theirs] = {}
         self._now: dict[str, str] = {}
         self._before: dict[str, Any] = {}
-        if AS_SHOWN in self.fields and not self.instance._state.adding:
+        if not self.instance._state.adding:
             self._before = dict(self._attributes())
+        if self._before:
             self._now = self._shown()
+            self.fields[AS_SHOWN] = shown_field()
             self.initial[AS_SHOWN] = self._signed_shown()
+
+    def __getitem__(self, name: str) -> forms.BoundField:
+        """Return a field as Django does, and an empty hidden field for a form that has nothing to compare.
+
+        A template shows all rows of a formset in the same way, also those for new objects.
+        """
+        if name == AS_SHOWN and name not in self.fields:
+            return forms.BoundField(self, shown_field(), name)
+        return super().__getitem__(name)
 
     def full_clean(self) -> None:
         """Merge the values that only another user has changed, then validate as Django does."""

@@ -24,7 +24,7 @@ from dynamo_single.admin import trash, trash_page, types
 from dynamo_single.admin.batch_actions.actions import BatchActionsMixin, batched_action
 from dynamo_single.admin.batch_actions.deletion_log import log_deletions
 from dynamo_single.admin.editing import saving
-from dynamo_single.admin.editing.merging import MergingMixin, RowFieldsMixin
+from dynamo_single.admin.editing.merging import MergingMixin, RowFieldsMixin, ShowsMerging
 from dynamo_single.admin.editing.saving import AtomicSaveMixin, LeadsToItem, RedirectMixin, UnknownAttributesMixin
 from dynamo_single.admin.errors import REFUSALS, user_message, with_error_page
 from dynamo_single.admin.forms import PermissionsFilter, ShowsBinary, in_lists_order, with_members
@@ -72,6 +72,7 @@ class DynamoModelAdmin(
     UnknownAttributesMixin,
     LeadsToItem,
     InlinesMixin,
+    ShowsMerging,
     RowFieldsMixin,
     ReferencesMixin,
     AutocompleteMixin,

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from dynamo_single.admin.editing import saving
 from dynamo_single.admin.references import ReferencesForm
 from dynamo_single.admin.types import AdminMixin
-from dynamo_single.forms import AS_SHOWN, MergingModelForm
+from dynamo_single.forms import AS_SHOWN, MergingModelForm, shown_field
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.schema.types import DynamoModel, ModelField
 
@@ -23,7 +23,7 @@ document_forms = LazyModule("dynamo_single.contrib.document_forms")
 
 
 class MergingMixin(AdminMixin):
-    """Adds the hidden field of ``MergingModelForm`` to each form of a stored object that the user may change."""
+    """Lets each form of a stored object merge the changes of several users."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -41,12 +41,25 @@ class MergingMixin(AdminMixin):
         _for_viewer(formset.form, self, request)
         return formset
 
-    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Return the declared fieldsets, with the hidden field in the last one for users who may change the object."""
-        declared: Any = super().get_fieldsets(request, obj)
-        if obj is None or not self.has_change_permission(request, obj):
-            return saving.without_hidden_field(declared, AS_SHOWN)
-        return saving.with_hidden_field(declared, AS_SHOWN)
+
+class ShowsMerging(saving.FormContextMixin):
+    """Adds the hidden field to the page of an object that the user may change, and to the rows of its inlines.
+
+    ``get_form()``, ``get_fieldsets()`` and formsets do not contain it: their fields are those that a project declares.
+    """
+
+    def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: DynamoModel | None) -> None:
+        super()._prepare_form(request, context, obj)
+        if obj is None:
+            return
+        page = context["adminform"]
+        if isinstance(page.form, MergingModelForm) and self.has_change_permission(request, obj):
+            page.fieldsets = saving.with_hidden_field(page.fieldsets, AS_SHOWN)
+        for inline in context.get("inline_admin_formsets", ()):
+            if issubclass(inline.formset.form, MergingModelForm) and inline.has_change_permission:
+                # Django has created the class for this request; the titles of columns are those of an empty row.
+                inline.formset.form.base_fields[AS_SHOWN] = shown_field()
+                inline.fieldsets = saving.with_hidden_field(inline.fieldsets, AS_SHOWN)
 
 
 def _for_viewer(form: Any, modeladmin: Any, request: HttpRequest) -> Any:
