@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
+from uuid import UUID
 
 from django.apps import apps
 from django.conf import settings
 from django.contrib.admin.models import ACTION_FLAG_CHOICES
 from django.contrib.admin.models import LogEntry as DjangoLogEntry
+from django.db.models import Q
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -52,16 +54,53 @@ def _of(changed: dict[str, Any]) -> str:
     return f"{gettext(changed['name'])} “{changed['object']}”, " if "object" in changed else ""
 
 
-if TYPE_CHECKING:
-    _Computed = property
-else:
+class LogEntries(models.QuerySet["LogEntry"]):
+    """A queryset that accepts the names of Django's own entries: ``content_type`` in conditions, and ``id``."""
 
-    class _Computed(property):
-        """A property with the name of a field of Django's own entries, and the filter that replaces one by it."""
+    def _filter_or_exclude_inplace(self, negate: bool, args: Any, kwargs: Any) -> None:
+        kwargs = dict(map(_stored, kwargs.items()))
+        super()._filter_or_exclude_inplace(negate, tuple(map(_stored_in, args)), kwargs)
 
-        def way_out(self, path: str) -> str:
-            """Return the alternative to a filter by the property."""
-            return "filter by user, or by object_type='app_label.model' and object_id, or by pk"
+    def order_by(self, *field_names: Any) -> LogEntries:
+        """Order as the log's keys do; the order of Django's ``id`` is that of the time."""
+        return super().order_by(*(_ORDERS.get(name, name) for name in field_names))
+
+
+_ORDERS: Final = {"id": "action_time", "-id": "-action_time"}
+
+
+def _stored_in(condition: Any) -> Any:
+    """Return a condition with the names that are stored."""
+    if not isinstance(condition, Q):
+        return _stored(condition) if isinstance(condition, tuple) and len(condition) == 2 else condition
+    children: list[Any] = [_stored_in(each) for each in condition.children]
+    return Q.create(children, condition.connector, condition.negated)
+
+
+def _stored(condition: tuple[str, Any]) -> tuple[str, Any]:
+    """Return the condition on ``object_type`` in the place of one on a content type, and on ``pk`` for ``id``.
+
+    Without an SQL database no request is sent for the content types.
+    """
+    path, value = condition
+    name, _separator, rest = path.partition("__")
+    is_equal = rest in ("", "exact")
+    if name == "id":
+        return f"pk{path.removeprefix(name)}", value
+    if name == "object_id" and is_equal and isinstance(value, int | UUID):
+        return path, str(value)  # the log stores each key as text
+    if name not in ("content_type", "content_type_id"):
+        return condition
+    from django.contrib.contenttypes.models import ContentType
+
+    if is_equal and isinstance(value, ContentType):
+        return "object_type", _label(value)
+    asked = "pk" if is_equal else f"pk__{rest}" if rest == "in" else rest
+    return "object_type__in", sorted(map(_label, ContentType.objects.filter(**{asked: value})))
+
+
+def _label(kind: Any) -> str:
+    return f"{kind.app_label}.{kind.model}"
 
 
 class _ModelLabel(models.UnicodeAttribute):
@@ -70,7 +109,7 @@ class _ModelLabel(models.UnicodeAttribute):
     holds_labels = True
 
 
-class LogEntryManager(models.Manager["LogEntry"]):
+class LogEntryManager(models.Manager.from_queryset(LogEntries)):  # type: ignore[misc]  # a class that is computed
     """Django's manager of the log, with its only method."""
 
     def log_actions(
@@ -82,13 +121,14 @@ class LogEntryManager(models.Manager["LogEntry"]):
         *,
         single_object: bool = False,
     ) -> LogEntry | list[LogEntry]:
-        """Write an entry for each object: one PutItem each. Return their list, or with ``single_object`` the only one.
+        """Write an entry for each object. Return their list, or with ``single_object`` the only one.
 
-        ``change_message`` is a text, or a list as ``ModelAdmin`` constructs it.
+        ``change_message`` is a text, or a list as ``ModelAdmin`` constructs it. Sends one PutItem for a single entry.
+        Several are written by ``bulk_create()``, which sends no signals, as in Django.
         """
-        message = json.dumps(change_message) if isinstance(change_message, list) else change_message
+        message = json.dumps(change_message) if isinstance(change_message, list) else str(change_message)
         entries = [
-            self.create(
+            self.model(
                 user_id=user_id,
                 object_type=obj._meta.label_lower,
                 object_id=str(obj.pk),
@@ -98,7 +138,10 @@ class LogEntryManager(models.Manager["LogEntry"]):
             )
             for obj in queryset
         ]
-        return entries[0] if single_object and len(entries) == 1 else entries
+        if len(entries) != 1:
+            return list(self.bulk_create(entries))
+        entries[0].save(force_insert=True)
+        return entries[0] if single_object else entries
 
 
 class LogEntry(models.Model):
@@ -151,12 +194,12 @@ class LogEntry(models.Model):
             return text
         return readable_message(message, text) if isinstance(message, list) else text
 
-    @_Computed
+    @property
     def id(self) -> Any:
         """The ``pk``, under its name on Django's own entries."""
         return self.pk
 
-    @_Computed
+    @property
     def content_type(self) -> Any:
         """The content type of the object's model, or ``None`` if the model is gone."""
         from django.contrib.contenttypes.models import ContentType
@@ -169,9 +212,9 @@ class LogEntry(models.Model):
 
     @content_type.setter
     def content_type(self, kind: Any) -> None:
-        self.object_type = f"{kind.app_label}.{kind.model}"
+        self.object_type = _label(kind)
 
-    @_Computed
+    @property
     def content_type_id(self) -> Any:
         """The ``pk`` of the content type, or ``None`` if the model is gone."""
         kind = self.content_type

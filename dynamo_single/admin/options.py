@@ -165,6 +165,8 @@ class DynamoModelAdmin(
         text = search_term.strip()
         if not fields or not text:
             return queryset, False
+        if in_memory.cache_of(queryset) is None:
+            queryset = in_memory.read_for_search(request, self, queryset)
         if in_memory.cache_of(queryset):
             return search.contains_words(queryset, fields, text), False
         return search.search_by_keys(queryset, fields, text)[0], False

@@ -543,12 +543,3 @@ class ReferencesMixin:
         listed, is_listed = in_key_order(model._default_manager.all() if queryset is None else queryset)
         instead = {} if is_listed or "widget" in given else typed
         return {**instead, **given, "queryset": listed}
-
-    def get_view_on_site_url(self, obj: Any = None) -> str | None:
-        """Return the object's own address, without the redirect by content types."""
-        if obj is None or not self.view_on_site:
-            return None
-        if callable(self.view_on_site):
-            address: str | None = self.view_on_site(obj)
-            return address
-        return str(obj.get_absolute_url()) if hasattr(obj, "get_absolute_url") else None

@@ -71,7 +71,8 @@ def list_arguments(request: HttpRequest, *args: Any, **kwargs: Any) -> tuple[Any
     }
     replace_columns(given, instead)
     for name in ("list_filter", "search_fields", "list_editable"):
-        given[name] = without_secrets(model_admin, given[name])
+        kept = without_secrets(model_admin, given[name])
+        given[name] = given[name] if kept == [*(given[name] or ())] else kept
     if is_secret(model_admin, given["date_hierarchy"]):
         given["date_hierarchy"] = None
     return bound.args, bound.kwargs

@@ -86,7 +86,7 @@ REFERENCES: dict[str, tuple[Any, dict[str, Any]]] = {
 #: Options of fields that no attribute has: most say how an SQL database stores the field.
 LEFT_OUT = {
     *("db_collation", "db_column", "db_comment", "db_constraint", "db_index", "db_tablespace"),
-    *("limit_choices_to", "parent_link", "related_query_name", "symmetrical", "to_field"),
+    *("parent_link", "related_query_name", "symmetrical", "to_field"),
     *("unique_for_date", "unique_for_month", "unique_for_year"),
 }
 #: The options of many-to-many fields that the app's relations have.

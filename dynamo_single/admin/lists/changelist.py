@@ -9,16 +9,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.utils import get_fields_from_path
 from django.core.paginator import EmptyPage, InvalidPage
-from django.db.models import ForeignKey
+from django.db.models import ForeignKey, Max, Min
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext as _
 
-from dynamo_single.admin import secrets
+from dynamo_single.admin import paths, secrets
 from dynamo_single.admin.errors import is_developer
 from dynamo_single.admin.lists import downloads, in_memory, key_advice, related, search, stepwise, tenants
 from dynamo_single.admin.lists.filters import bounded_filters, facet_counter, is_unread, row_lookup
@@ -68,6 +69,7 @@ class KeyChangeList(ScanningChangeList):
             if not _is_action(request) and not downloads.is_download(request):
                 self._ask_filters(request)
         self._describe(request)
+        self._serve_dates_of_others(request)
         hide_in_list(self, request)
         self.tenant = tenants.tenant_of(self.model_admin)
         if self.tenant is not None and self.progress is None:
@@ -407,6 +409,30 @@ class KeyChangeList(ScanningChangeList):
         self.filter_specs = shown
         self.has_filters = bool(shown)
         self._offers_scan = False
+
+    def _serve_dates_of_others(self, request: HttpRequest) -> None:
+        """Let the template compute dates at a path from the rows and the objects that they refer to.
+
+        Sends the requests of the rows twice, with a batch for each hundred of these objects. The dates are left out for
+        users who may not see all of the objects, if they have more bytes than the rows may have, and beyond references.
+        """
+        path, model = self.date_hierarchy, cast("type[DynamoModel]", self.model)
+        if not path or not paths.leads_on(model, path):
+            return
+        *relations, _last = get_fields_from_path(model, path)
+        site, steps = self.model_admin.admin_site, len(relations) + 1
+        limit, max_bytes = in_memory.limit_of(self.model_admin), in_memory.max_bytes_of(self.model_admin)
+        plain: Any = in_memory.without_cache(self.queryset)
+        dates, ends = plain.allow_in_memory(limit * steps, max_bytes=max_bytes * steps), None
+        if all(isinstance(each, ForeignKey) and sees_all(site, request, each.related_model) for each in relations):
+            with suppress(TooManyMatches):
+                ends = dates.aggregate(first=Min(path), last=Max(path))
+        if ends is None:
+            self._leave_out(_("the dates"))
+            self.date_hierarchy = None
+            return
+        dates.aggregate = lambda **_measures: ends  # the template asks for the same
+        self.queryset = dates
 
     def _is_held(self) -> bool:
         """Return whether all rows of the list are in memory; read them if they may be."""

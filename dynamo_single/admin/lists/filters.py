@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -291,9 +291,10 @@ def is_unread(spec: object, *, is_counted: bool) -> bool:
     return isinstance(spec, RelatedFilter) and is_needed and spec.related is None
 
 
-def bounded_filters(model: type[DynamoModel], list_filter: Iterable[Any]) -> list[Any]:
+def bounded_filters(model: type[DynamoModel], list_filter: Sequence[Any]) -> Sequence[Any]:
     """Return ``list_filter`` with our filters in the place of those of Django that read without a bound."""
-    return [_bounded(model, each) for each in paths.query_paths(model, list_filter)]
+    found = [_bounded(model, each) for each in paths.query_paths(model, list_filter)]
+    return list_filter if found == [*list_filter] else found
 
 
 def _bounded(model: type[DynamoModel], declared: Any) -> Any:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from dynamo_single.admin.references import is_exact
 from dynamo_single.admin.types import DynamoModelAdmin
-from dynamo_single.exceptions import NotSupported
+from dynamo_single.exceptions import NotSupported, TooManyMatches
 from dynamo_single.orm.plan.advice import propose_key, query_text
 from dynamo_single.orm.plan.constraints import constraints_of
 from dynamo_single.orm.plan.plan import DEFAULT_BYTES
@@ -141,13 +141,28 @@ def _is_readable(queryset: QuerySet[DynamoModel]) -> bool:
 def count_rows(model_admin: Any, queryset: Any) -> int:
     """Return the number of rows, from memory or by one Query; raise ``TooManyMatches`` above the bound."""
     if cache_of(queryset) is None:
-        queryset = queryset._asking(
-            replace(
-                queryset._asked,
-                cached_lists=CachedLists(limit_of(model_admin) or MAX_OTHERS, max_bytes_of(model_admin)),
-            )
-        )
+        queryset = _with_own_cache(model_admin, queryset, limit_of(model_admin) or MAX_OTHERS)
     return int(queryset.count())
+
+
+def read_for_search(request: HttpRequest, model_admin: Any, queryset: Any) -> Any:
+    """Return a queryset with its rows in memory, in a view that does not share rows: such as a package's own search.
+
+    Sends the Query of the rows. Returns the queryset unchanged above the bound, and in a view of this app, which has
+    decided whether to share rows.
+    """
+    if _NAME in request.__dict__ or not limit_of(model_admin):
+        return queryset
+    found = _with_own_cache(model_admin, queryset, limit_of(model_admin))
+    try:
+        read_rows(found)
+    except (TooManyMatches, NotSupported):
+        return queryset
+    return found
+
+
+def _with_own_cache(model_admin: Any, queryset: Any, limit: int) -> Any:
+    return queryset._asking(replace(queryset._asked, cached_lists=CachedLists(limit, max_bytes_of(model_admin))))
 
 
 def disable(request: HttpRequest) -> object:

@@ -69,12 +69,14 @@ def split_words(text: str) -> list[str]:
 def contains_words(queryset: QuerySet[DynamoModel], fields: Sequence[str], text: str) -> QuerySet[DynamoModel]:
     """Return the rows with every word of a text in one of the fields, except fields of an unsuitable type."""
     named = [lookup for name in fields for lookup in lookups(queryset.model, name)]
+    words = []
     for word in split_words(text):
         conditions: list[Any] = [(lookup, word) for lookup in named if _fits_type(queryset, lookup, word)]
         if not conditions:
             return queryset.none()
-        queryset = queryset.filter(Q.create(conditions, connector=Q.OR))
-    return queryset
+        words.append(Q.create(conditions, connector=Q.OR))
+    # One filter: words that related objects contain are those of one related object, as in Django.
+    return queryset.filter(*words)
 
 
 def _fits_type(queryset: QuerySet[DynamoModel], lookup: str, word: str) -> bool:

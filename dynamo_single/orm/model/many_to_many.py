@@ -20,6 +20,7 @@ from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.model.model import Model
 from dynamo_single.orm.schema.attributes import ReferenceAttribute
+from dynamo_single.orm.schema.fields.forms import LimitedChoices
 from dynamo_single.orm.schema.keys.template import IndexKey, Key
 from dynamo_single.orm.schema.types import DynamoModel
 
@@ -34,15 +35,8 @@ else:
     _Base = models.ManyToManyField
 
 
-class _Chosen(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # not generic at run time
-    """Django's field; a filter applies ``limit_choices_to``, instead of the subquery of Django's forms."""
-
-    def get_limit_choices_to(self) -> Any:
-        """Nothing that is still to be done: called once for each form."""
-        limit: Any = super().get_limit_choices_to()
-        if limit and self.queryset is not None:
-            self.queryset = self.queryset.complex_filter(limit)
-        return {}
+class _Chosen(LimitedChoices, forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # not generic at run time
+    """Django's field, limited by a filter."""
 
 
 class ManyToMany(_Base):

@@ -220,14 +220,15 @@ def _dates(
             "and annotate()."
         )
     fields = {key: field for field in queryset.model._meta.concrete_fields for key in (field.name, field.attname)}
-    field = fields.get(name)
+    is_of_others = name not in fields
+    field = _field_of_referenced(queryset, name) if is_of_others else fields[name]
     if field is None:
         raise UnknownField(f"{label} has no attribute {name!r}. It has {', '.join(sorted(fields))}.")
     attribute = getattr(field, "attribute", None)
     if not isinstance(attribute, kinds):
         takes = " or a ".join(each.__name__ for each in kinds)
         raise InvalidValue(f"{label}.{name} is a {type(attribute).__name__}; this takes a {takes}.")
-    if queryset._asked.interpreted:
+    if queryset._asked.interpreted or is_of_others:
         plain: Any = models.QuerySet
         computed: Q = (
             plain.dates(queryset, name, kind, order)
@@ -241,3 +242,17 @@ def _dates(
     clone = present._asking(replace(queryset._asked, columns=values, computation=computation))
     clone._iterable_class = RowIterable
     return clone
+
+
+def _field_of_referenced(queryset: PlannedQuerySet[Any], path: str) -> Any:
+    """Return the field that a path through references leads to, if the related objects may be read; or ``None``."""
+    model: Any = queryset.model
+    *references, last = path.split("__")
+    if not references or queryset._asked.in_memory is None:
+        return None
+    for name in references:
+        found = next((field for field in model._meta.concrete_fields if field.name == name), None)
+        if found is None or not found.is_relation:
+            return None
+        model = found.related_model
+    return next((field for field in model._meta.concrete_fields if field.name == last), None)

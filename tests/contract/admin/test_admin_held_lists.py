@@ -281,6 +281,30 @@ def test_dates_that_no_list_of_all_rows_answers_are_said(registered: Registering
     assert page.context["cl"].result_count == 3
 
 
+@pytest.fixture
+def dated(lists: Pages, monkeypatch: pytest.MonkeyPatch) -> Pages:
+    """People, with the dates of their companies; nobody works for one of them."""
+    for company in Company.objects.all():
+        if company.name != "Bolt":
+            Person.objects.create(company=company, name=f"of {company.name}")
+    monkeypatch.setattr(PersonAdmin, "date_hierarchy", "company__founded")
+    return lists
+
+
+def test_dates_at_a_path_are_those_of_the_referenced_objects(dated: Pages) -> None:
+    """The years of the companies that people refer to, and a list that is filtered by one."""
+    page = dated.get(PERSON)
+    assert re.findall(r"company__founded__year=(\d+)", page.content.decode()) == ["2020", "2021"]
+    assert shown(dated.get(f"{PERSON}?company__founded__year=2021")) == ["of acme of zetaland"]
+
+
+def test_dates_at_a_path_are_left_out_for_users_who_may_not_see_the_objects(staff: Any, dated: Pages) -> None:
+    """They would be told when a company was founded that is hidden from them."""
+    page = staff("directory.view_person").get(PERSON)
+    assert "company__founded" not in page.content.decode()
+    assert "shown without the dates" in text_of(page)
+
+
 def test_of_a_large_list_a_part_that_a_key_answers_is_counted(large: Pages) -> None:
     """The part may have few rows."""
     page = large.get(f"{COMPANY}?q=Zeta")

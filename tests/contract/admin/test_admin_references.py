@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 import pytest
 from django.contrib import admin
 from django.contrib.admin.sites import all_sites
+from django.contrib.admin.views.autocomplete import AutocompleteJsonView
+from django.contrib.contenttypes.models import ContentType
+from django.db.models import Q
+from django.test import RequestFactory
 from django.urls import path
 
+from dynamo_single import models
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin, references
 from project.directory.models import Company, Office, Person
 from tests.catalog.models import Employee, Firm, Sample
@@ -122,11 +128,12 @@ def test_references_that_may_be_empty_are_read_together(
 
 
 def test_rows_of_inlines_have_an_address_of_their_own(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The link next to a row is the object's own URL, without content types."""
+    """The link next to a row is that of its content type and key, as in Django."""
     monkeypatch.setattr(Person, "get_absolute_url", lambda self: f"/people/{self.name}/", raising=False)
     acme = Company.objects.create(name="Acme")
-    Person.objects.create(company=acme, name="mike")
-    assert 'href="/people/mike/"' in pages.get(f"directory/company/{acme.pk}/change/").content.decode()
+    mike = Person.objects.create(company=acme, name="mike")
+    address = f"/admin/r/{ContentType.objects.get_for_model(Person).pk}/{mike.pk}/"
+    assert f'href="{address}"' in pages.get(f"directory/company/{acme.pk}/change/").content.decode()
 
 
 def test_a_search_without_a_key_finds_what_has_the_key_that_is_typed(catalog: Pages) -> None:
@@ -144,3 +151,37 @@ def test_a_search_by_key_asks_for_the_same_permission(catalog: Pages, staff: Any
     Firm.objects.create(firm_id="acme", name="Acme", stock="ACM")
     asked = "autocomplete/?app_label=catalog&model_name=employee&field_name=firm&term=acme"
     assert staff("catalog.add_employee").get(asked).status_code == 403
+
+
+@pytest.mark.parametrize("limit", [{"name__startswith": "A"}, lambda: Q(name__in=["Acme", "Axel"])])
+def test_choices_of_a_reference_may_be_limited(pages: Pages, monkeypatch: pytest.MonkeyPatch, limit: Any) -> None:
+    """``limit_choices_to``: a form offers and takes no others."""
+    monkeypatch.setattr(Office._meta.get_field("company").remote_field, "limit_choices_to", limit)
+    monkeypatch.setattr(type(admin.site.get_model_admin(Office)), "autocomplete_fields", ())
+    acme, bolt = (Company.objects.create(name=name) for name in ("Acme", "Bolt"))
+    page = pages.get("directory/office/add/").content.decode()
+    assert re.findall(r"<option[^>]*>(Acme|Bolt)</option>", page) == ["Acme"]
+    sent = {"city": "Rome", "address": "", "opened": ""}
+    refused = pages.post("directory/office/add/", {**sent, "company": bolt.pk})
+    assert list(refused.context_data["adminform"].form.errors) == ["company"]
+    assert pages.post("directory/office/add/", {**sent, "company": acme.pk}).status_code == 302
+
+
+def test_a_limit_of_choices_is_declared_as_in_django() -> None:
+    reference = models.ReferenceAttribute(Company, on_delete=models.CASCADE, limit_choices_to={"name": "A"})
+    assert reference.make_field().remote_field.limit_choices_to == {"name": "A"}
+
+
+@pytest.mark.parametrize(("limit", "found"), [(2000, ["Big Acme"]), (1, [])])
+def test_a_search_in_a_view_of_a_package_finds_words_up_to_the_bound(
+    pages: Pages, rf: RequestFactory, monkeypatch: pytest.MonkeyPatch, limit: int, found: list[str]
+) -> None:
+    """Such as Django's own autocomplete by another address; above the bound keys find the beginning of a text."""
+    own = admin.site.get_model_admin(Company)
+    monkeypatch.setattr(own, "list_max_in_memory", limit)
+    for name in ("Big Acme", "Bolt"):
+        Company.objects.create(name=name)
+    request = rf.get("/", {"term": "acme", "app_label": "directory", "model_name": "office", "field_name": "company"})
+    request.user = pages.user
+    answer = json.loads(AutocompleteJsonView.as_view(admin_site=admin.site)(request).content)
+    assert [each["text"] for each in answer["results"]] == found

@@ -56,6 +56,12 @@ QUERIES: dict[str, Callable[[Shop], Any]] = {
     "dates": lambda shop: list(
         mem(shop.all(shop.Customer)).annotate(n=Count("orders")).filter(n__gt=1).dates("created", "day", "DESC")
     ),
+    "dates of a reference": lambda shop: list(
+        mem(shop.all(shop.Order)).filter(status="open").dates("customer__created", "month", "DESC")
+    ),
+    "dates of a reference of a reference": lambda shop: list(
+        mem(shop.all(shop.Line)).dates("order__customer__created", "day")
+    ),
     "datetimes": lambda shop: list(
         mem(shop.all(shop.Customer)).annotate(n=Count("orders")).datetimes("created", "hour")
     ),

@@ -16,18 +16,19 @@ from django.contrib.contenttypes import models as contenttypes_models
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin, DynamoStackedInline, DynamoTabularInline
 from dynamo_single.admin.log import LogEntry
 from tests.upstream.converted import Refusing
-from tests.upstream.stock.models import User
-from tests.upstream.stock.permissions import ContentType, Granted, Permission
+from tests.upstream.stock import permissions
 
-__all__ = ["AdminSite", "ContentType", "LogEntry", "ModelAdmin", "Permission", "StackedInline", "TabularInline"]
+__all__ = ["AdminSite", "LogEntry", "ModelAdmin", "StackedInline", "TabularInline"]
 
 #: Where a name is looked for that is not replaced.
 DJANGO: tuple[ModuleType, ...] = (
     *(admin, options, sites, log_models),
-    *(auth_admin, auth_models, contenttypes_models),
+    # Its users and groups are ours; those that auth_admin has imported are not.
+    *(auth_models, auth_admin, contenttypes_models),
 )
 
-User.user_permissions = property(Granted)  # type: ignore[assignment,method-assign]
+
+auth_models.PermissionManager.create = permissions.declared  # type: ignore[method-assign, assignment]
 
 
 class ModelAdmin(DynamoModelAdmin[Any]):
@@ -59,17 +60,7 @@ class AdminSite(DynamoAdminSite):
 
 
 class UserAdmin(ModelAdmin, auth_admin.UserAdmin):  # type: ignore[type-arg]  # not generic at run time
-    """Django's page for users, without the relations to groups and permissions."""
-
-    fieldsets = tuple(
-        (
-            title,
-            {**shown, "fields": tuple(name for name in shown["fields"] if name not in ("groups", "user_permissions"))},
-        )
-        for title, shown in auth_admin.UserAdmin.fieldsets or ()
-    )
-    list_filter = ("is_staff", "is_superuser", "is_active")
-    filter_horizontal = ()
+    """Django's page for users."""
 
 
 class GroupAdmin(ModelAdmin):

@@ -37,15 +37,24 @@ class User(auth.AbstractUser):
         swappable = "AUTH_USER_MODEL"
 
 
+class GroupManager(auth.GroupManager):
+    """Ours; its querysets may work in memory, as those of upstream's models."""
+
+    def get_queryset(self) -> Any:
+        """Every group."""
+        return super().get_queryset().allow_in_memory()
+
+
 class Group(auth.AbstractGroup):
     """Django's group."""
 
-    group_id = models.IdAttribute()
+    id = AutoAttribute()
     user_set: Any = auth.Members("Membership")
+    objects = GroupManager()
 
     class Keys:
-        primary = models.Key("GROUP#{group_id}", "#METADATA")
-        every = models.IndexKey("gs1", "GROUP", "{name}#{group_id}")
+        primary = models.Key("GROUP#{id}", "#METADATA")
+        every = models.IndexKey("gs1", "GROUP", "{name}#{id}")
 
     class Meta(auth.AbstractGroup.Meta):
         abstract = False

@@ -74,7 +74,6 @@ OPTIONS = {
     "db_default": "DynamoDB has no defaults: default=... is set when the object is made",
     "db_index": 'an index is declared in class Keys: by_name = models.IndexKey("gs1", ...)',
     "db_tablespace": "leave it out",
-    "limit_choices_to": 'a form\'s own field takes a queryset: form.fields["company"].queryset',
     "parent_link": "one item cannot be two models: derive from an abstract model",
     "primary_key": 'it is declared in class Keys: primary = models.Key("COMPANY#{company_id}", "#METADATA")',
     "related_query_name": "DynamoDB has no joins, so queries do not use this name; related_name= names the manager",

@@ -221,10 +221,11 @@ class ContentTypeAttribute(Attribute[int, Null]):
 class ReferenceAttribute(DelegatingAttribute[M, Nullable]):
     """A reference to another object: ``company = ReferenceAttribute(Company)`` stores ``company_id``, its ``pk``.
 
-    To forms, the admin and ``select`` widgets it is a ``ForeignKey``. ``related_name`` as in Django. ``on_delete`` sets
-    the effect of deleting the other object: ``CASCADE``, ``PROTECT``, ``SET_NULL``, ``SET_DEFAULT`` or ``DO_NOTHING``.
-    All except the last need a key that finds the referring objects: a Query for each such reference. The system check
-    ``E035`` reports a reference without an ``on_delete``; its deletions depend on ``Children`` alone.
+    To forms, the admin and ``select`` widgets it is a ``ForeignKey``. ``related_name`` and ``limit_choices_to`` as in
+    Django. ``on_delete`` sets the effect of deleting the other object: ``CASCADE``, ``PROTECT``, ``SET_NULL``,
+    ``SET_DEFAULT`` or ``DO_NOTHING``. All except the last need a key that finds the referring objects: a Query for each
+    such reference. The system check ``E035`` reports a reference without an ``on_delete``; its deletions depend on
+    ``Children`` alone.
 
     With ``checked`` an object is created, or given another reference, only if the other object is there and not in the
     trash, which counts it: one transaction of two items, twice the units of each. Then ``on_delete`` holds exactly.
@@ -242,6 +243,7 @@ class ReferenceAttribute(DelegatingAttribute[M, Nullable]):
         related_name: str | None = None,
         on_delete: object = None,
         checked: bool = False,
+        limit_choices_to: Any = None,
         null: Nullable = False,  # type: ignore[assignment]  # see Attribute
         **options: Any,
     ) -> None:
@@ -273,6 +275,7 @@ class ReferenceAttribute(DelegatingAttribute[M, Nullable]):
             "to": to,
             "on_delete": on_delete,
             "related_name": related_name,
+            "limit_choices_to": limit_choices_to,
             "db_constraint": False,
             "db_index": False,
         }

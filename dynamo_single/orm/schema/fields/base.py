@@ -36,6 +36,7 @@ from dynamo_single.orm.schema.fields.fetching import ForwardDescriptor, is_known
 from dynamo_single.orm.schema.fields.forms import (
     DocumentFormField,
     HidingField,
+    LimitedChoiceField,
     NumberFormField,
     SetFormField,
     hide_errors,
@@ -361,6 +362,11 @@ class ReferenceField(DynamoField, models.ForeignKey[Any, Any]):  # type: ignore[
 
     related_accessor_class: Any = ReverseDescriptor
     forward_related_accessor_class: Any = ForwardDescriptor
+
+    def formfield(self, **kwargs: Any) -> Any:
+        """Return Django's form field; a filter applies ``limit_choices_to``."""
+        limited = {"form_class": LimitedChoiceField} if self.remote_field.limit_choices_to else {}
+        return super().formfield(**{**limited, **kwargs})
 
     def get_prep_value(self, value: object) -> object:
         """The other object's ``pk`` in its stored form."""

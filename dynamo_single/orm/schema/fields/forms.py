@@ -153,6 +153,24 @@ class SetFormField(forms.CharField):
             raise ValidationError(text, code="invalid", params={"number": number, "line": line}) from error
 
 
+class LimitedChoices:
+    """A form field for objects, before Django's: a filter applies ``limit_choices_to``, instead of a subquery."""
+
+    queryset: Any
+
+    def get_limit_choices_to(self) -> Any:
+        """Filter the objects, and return nothing that is still to be done: called once for each form."""
+        django: Any = super()
+        limit = django.get_limit_choices_to()
+        if limit and self.queryset is not None:
+            self.queryset = self.queryset.complex_filter(limit)
+        return {}
+
+
+class LimitedChoiceField(LimitedChoices, forms.ModelChoiceField):  # type: ignore[type-arg]  # not generic at run time
+    """Django's field of a reference, limited by a filter."""
+
+
 def number_member(text: str) -> int | Decimal:
     """A line of a number set as a number."""
     number = Decimal(text)
