@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.test import override_settings
 from PIL import Image, ImageChops, ImageFilter
 from playwright.sync_api import Page
@@ -79,3 +80,15 @@ def test_another_layout_is_seen(change: str, look: Callable[[str], Image.Image],
     look("list")
     signed_in.add_style_tag(content=change)
     assert difference(small(signed_in), Image.open(LOOKS / "list.png")) > SHARE
+
+
+def test_numbers_in_pictures_come_before_their_units_in_arabic(signed_in: Page, acme: object) -> None:
+    """The first character of a text is at its right end."""
+    call_command("dynamo_sample", verbosity=0)
+    with override_settings(LANGUAGE_CODE="ar"):
+        signed_in.goto("/admin/dynamodb/pictures/")
+        texts = signed_in.locator(".dynamo-picture text", has_text="4 ")
+        first, last = texts.last.evaluate(
+            "text => [0, text.getNumberOfChars() - 1].map(n => text.getStartPositionOfChar(n).x)"
+        )
+    assert first > last
