@@ -23,6 +23,7 @@ from dynamo_single.table.shaped.sortable import key_text, key_value
 
 _ONE_TABLE: Final = frozenset({"DeleteItem", "GetItem", "PutItem", "Query", "Scan", "UpdateItem"})
 _EXPRESSIONS: Final = frozenset(EXPRESSIONS)
+_KEY: Final = frozenset({own.PARTITION_KEY, own.SORT_KEY})
 _VALUES: Final = "ExpressionAttributeValues"
 #: The operations whose responses, also those of errors, contain at most one item.
 _OF_ONE_ITEM: Final = frozenset({"DeleteItem", "GetItem", "PutItem", "UpdateItem"})
@@ -334,6 +335,7 @@ class RenamingTranslator(Translator):
         self, shape: Shape, models: ModelNames = NO_MODELS, others: Callable[[str], Translator | None] | None = None
     ) -> None:
         super().__init__(shape, models, others)
+        self._stored_pk, self._stored_sk = (shape.name_of(name) for name in (own.PARTITION_KEY, own.SORT_KEY))
         self._written = tuple(shape.renames.items())
         self._read = tuple((stored, name) for name, stored in self._written)
 
@@ -346,9 +348,10 @@ class RenamingTranslator(Translator):
         return found
 
     def request(self, operation: str, params: Parameters) -> tuple[str, Parameters]:
-        """Return a request as the table takes it."""
-        if operation == "GetItem" and _EXPRESSIONS.isdisjoint(params):
-            return operation, {**params, "Key": self.written(params["Key"])}
+        """Return a request as the table takes it; the most frequent one is written here, with its key."""
+        if operation == "GetItem" and _EXPRESSIONS.isdisjoint(params) and (key := params["Key"]).keys() == _KEY:
+            written = {self._stored_pk: key[own.PARTITION_KEY], self._stored_sk: key[own.SORT_KEY]}
+            return operation, {**params, "Key": written}
         return super().request(operation, params)
 
     def read(self, item: Item) -> dict[str, StoredValue]:
