@@ -24,6 +24,7 @@ from dynamo_single.orm.expressions.plain_columns import with_plain_columns
 from dynamo_single.orm.relations import filters, joining
 from dynamo_single.orm.results import columns
 from dynamo_single.orm.results.columns import Shape
+from dynamo_single.orm.results.computation import Dates
 from dynamo_single.orm.results.state import Asked
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where.arguments import django_errors_translated
@@ -45,8 +46,30 @@ def entered(queryset: Q) -> Q:
     if given._asked.interpreted:
         return queryset
     clone: Q = given._chain()
+    computed = given._asked.computation
+    if computed is not None and computed.dates is not None:
+        found: Q = _dated(clone, computed.dates)
+        return found
     enter(clone)
     return clone
+
+
+def _dated(queryset: Any, dates: Dates) -> Any:
+    """Return Django's ``dates()`` or ``datetimes()`` of a queryset, which describes them otherwise, in its slice."""
+    query = queryset.query
+    low, high = query.low_mark, query.high_mark
+    query.clear_limits()
+    queryset._asked = replace(queryset._asked, columns=None, computation=None)
+    queryset._iterable_class = queryset._iterables[False]
+    enter(queryset)
+    plain: Any = models.QuerySet
+    order = "DESC" if dates.descending else "ASC"
+    if dates.zone is None:
+        found = plain.dates(queryset, dates.attribute, dates.kind, order)
+    else:
+        found = plain.datetimes(queryset, dates.attribute, dates.kind, order, dates.zone)
+    found.query.set_limits(low, high)
+    return found
 
 
 def ordered(queryset: Q, names: Sequence[object]) -> Q:

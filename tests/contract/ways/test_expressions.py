@@ -170,6 +170,15 @@ QUERIES: dict[str, Callable[[Shop], Any]] = {
     ),
     "range of an annotation": lambda s: keys(mem(s.all(s.Product)).annotate(x=F("stock") * 2).filter(x__range=(2, 10))),
     "members of an annotation": lambda s: keys(mem(s.all(s.Product)).annotate(x=F("stock") * 2).filter(x__in=[2, 24])),
+    "dates after a computed condition": lambda s: list(
+        mem(s.all(s.Customer)).filter(created__month__gte=2).dates("created", "month", order="DESC")
+    ),
+    "datetimes before a computed condition, in a slice": lambda s: list(
+        mem(s.all(s.Customer)).datetimes("created", "day").exclude(created__week_day=9)[1:3]
+    ),
+    "number of dates after a computed condition": lambda s: (
+        mem(s.all(s.Customer)).filter(created__month__gte=2).dates("created", "year").count()
+    ),
     "endswith": lambda s: keys(mem(s.all(s.Customer)).filter(email__endswith="@x.org")),
     "regex": lambda s: keys(mem(s.all(s.Customer)).filter(name__regex="^[A-C]")),
     "iregex": lambda s: keys(mem(s.all(s.Customer)).filter(name__iregex="^[a-c]")),
