@@ -1,4 +1,4 @@
-"""Edits a company in DynamoDB and a group in SQL through the admin, and prints what was answered and logged as JSON."""
+"""Edit a company in DynamoDB and a group in SQL through the admin, and print responses and the log as JSON."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ from django.test.utils import setup_test_environment
 
 
 def main() -> None:
-    """Run the steps in the project that DJANGO_SETTINGS_MODULE names; a warning is an error."""
+    """Run the steps in the project of DJANGO_SETTINGS_MODULE; a warning is an error."""
     warnings.simplefilter("error")
     django.setup()
     setup_test_environment()
@@ -77,7 +77,7 @@ def permission_rows() -> list[str]:
 
 
 def staff_answers(*, in_dynamodb: bool) -> dict[str, Any]:
-    """What somebody may do in the trash who is in a group that may view and restore companies, and after leaving it."""
+    """Return the trash's responses to a member of a group that may view and restore companies, and to a former one."""
     from django.contrib.auth import get_user_model
     from django.contrib.auth.models import Group, Permission
 

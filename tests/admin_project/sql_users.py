@@ -1,4 +1,4 @@
-"""A project with an SQL database and its users in it, beside models in DynamoDB."""
+"""A project with users in an SQL database, next to models in DynamoDB."""
 
 from project.settings import *  # noqa: F403 - settings modules build on each other by names
 from project.settings import INSTALLED_APPS as DEMO_APPS

@@ -1,4 +1,4 @@
-"""A project with Django's stock apps and no SQL database; the admin's site leaves out what cannot be stored."""
+"""A project with Django's stock apps and no SQL database; the admin's site omits models without storage."""
 
 SECRET_KEY = "only for tests"
 DATABASES = {"default": {"ENGINE": "dynamo_single.backend"}}
@@ -37,7 +37,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 ROOT_URLCONF = "tests.backend_project.urls"
 STATIC_URL = "static/"
 SESSION_ENGINE = "dynamo_single.sessions"
-# Nobody logs in to it, and it is there to see what becomes of its SQL models.
+# It has no logins, and tests only its SQL models.
 SILENCED_SYSTEM_CHECKS = ["dynamo_single.W902", "dynamo_single.W912"]
 USE_TZ = True
 SITE_ID = 1

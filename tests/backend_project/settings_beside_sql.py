@@ -1,4 +1,4 @@
-"""The demo's models in DynamoDB, beside an app with migrations in an SQL database."""
+"""The demo's models in DynamoDB, next to an app with migrations in an SQL database."""
 
 from project.settings import INSTALLED_APPS as DEMO_APPS
 from tests.backend_project.settings_dynamo_users import *  # noqa: F403 - settings modules build on each other by names

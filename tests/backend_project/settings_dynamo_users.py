@@ -1,4 +1,4 @@
-"""The demo's settings, with an address where nothing listens: these commands send no request."""
+"""The demo's settings with an unused endpoint: these commands do not send requests."""
 
 from project.settings import *  # noqa: F403 - settings modules build on each other by names
 

@@ -1,4 +1,4 @@
-"""The project beside an SQL database, with the engine on a second alias."""
+"""The project with an SQL database, and the engine on a second alias."""
 
 from tests.backend_project.settings import *  # noqa: F403 - settings modules build on each other by names
 

@@ -1,4 +1,4 @@
-"""SQL models beside users and companies in DynamoDB, whose table is the one that a test names."""
+"""SQL models next to users and companies in DynamoDB, whose table a test names."""
 
 from project.settings import DYNAMO_SINGLE as NAMED
 from tests.backend_project.settings_sql_reference import *  # noqa: F403 - settings modules build on each other by names

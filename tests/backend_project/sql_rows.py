@@ -12,7 +12,7 @@ from django.test.utils import setup_test_environment
 
 
 def reading() -> Any:
-    """What a reference gives, and the requests that it sends."""
+    """Return the results of references, and their requests."""
     from dynamo_single.testing import capture_requests
     from project.directory.models import Company, Person
     from tests.backend_project.parcels.models import Parcel, Visit
@@ -56,7 +56,7 @@ def raised(function: Any) -> str:
 
 
 def rows() -> dict[str, list[Any]]:
-    """What SQL holds."""
+    """Return the contents of SQL."""
     from tests.backend_project.parcels.models import Invoice, Label, Parcel, Token, Visit
 
     return {
@@ -69,7 +69,7 @@ def rows() -> dict[str, list[Any]]:
 
 
 def deleting() -> Any:
-    """What is left after each way of deleting."""
+    """Return the remaining rows after each way of deletion."""
     from django.contrib.auth import get_user_model
 
     from dynamo_single import transactions
@@ -141,7 +141,7 @@ def deleting() -> Any:
 
 
 def admin() -> Any:
-    """What the admin answers for an SQL model that refers to users."""
+    """Return the admin's responses for an SQL model that refers to users."""
     from django.contrib import admin as site
     from django.contrib.auth import get_user_model
 

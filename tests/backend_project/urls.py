@@ -7,7 +7,7 @@ from django.urls import path
 
 @transaction.atomic
 def page(request: HttpRequest) -> HttpResponse:
-    """Answer inside a transaction."""
+    """Respond inside a transaction."""
     return HttpResponse("answered")
 
 

@@ -1,4 +1,4 @@
-"""Each benchmark runs, at a size at which its numbers say nothing; so nothing is asserted of them."""
+"""Each benchmark runs at a size without useful numbers, so none is asserted."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from benchmarks.harness.report import CONTROL, OURS, Report, Row, table
 from tests import children
 from tests.deep import IS_DEEP, deep
 
-#: Questions that take long at any size: one counts what Python allocates, the others start processes.
+#: Benchmarks that are slow at any size: one counts Python's allocations, and the others start processes.
 LONG = ("memory", "start", "changelist")
 
 
 def known() -> dict[str, str]:
-    """The environment, but for pytest's settings."""
+    """Return the environment without pytest's settings."""
     return {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What ``benchmarks.all`` writes; a process of its own, since it takes all objects out of the collector's sight."""
+    """Return the output of ``benchmarks.all``, in a separate process, since it freezes all objects."""
     folder = tmp_path_factory.mktemp("benchmarks")
     asked = [question for question in QUESTIONS if IS_DEEP or question not in LONG]
     ended = children.run(["-m", "benchmarks.all", "--size", "tiny", "--to", str(folder), "--only", *asked], env=known())
@@ -43,7 +43,7 @@ def test_every_question_is_answered_for_ours_and_its_control(written: Path, ques
 
 
 def test_operations_are_compared_with_every_side_that_is_installed(written: Path) -> None:
-    """What the tests' own requirements bring along is never left out."""
+    """Packages in the tests' own requirements are always included."""
     report = json.loads((written / "numbers.json").read_text())["questions"]["operations"]
     assert {"floor", "raw socket", "PynamoDB", "Django, SQLite", OURS} <= report["rows"][0]["ratios"].keys()
 
@@ -60,7 +60,7 @@ def _report() -> Report:
 
 
 def test_a_table_has_ratios_to_the_baseline() -> None:
-    """The baseline's least time, the others' medians, both ratios where they differ, and what is left out."""
+    """The table has the baseline's minimum, the others' medians, both ratios if they differ, and omitted cases."""
     assert table(_report().as_json()) == (
         "| What does it cost? | floor | PynamoDB | ours | control |\n"
         "|---|---|---|---|---|\n"
@@ -70,14 +70,14 @@ def test_a_table_has_ratios_to_the_baseline() -> None:
 
 
 def test_a_picture_has_a_bar_for_each_side() -> None:
-    """Of the sides that are drawn; those without a number have none."""
+    """Sides without a number have none."""
     picture = chart(_report().as_json(), [side for side in DRAWN if side in ("PynamoDB", OURS)], OURS)
     assert picture.count("<rect") == 5  # two in the legend, and the background
     assert ">5.50<" in picture
 
 
 def test_waiting_for_shards_is_measured() -> None:
-    """A row for each question, with what was read for what was given, by the engine and by its answers replayed."""
+    """Each query has a row with the items read and returned, for the engine and for replayed responses."""
     ended = children.run(["-m", "benchmarks.shards.run", "120", "2"], env=known())
     assert ended.returncode == 0, ended.stderr
     lines = ended.stdout.splitlines()

@@ -1,4 +1,4 @@
-"""How far operations of a plain model walk through the app: no further than today, and as the benchmarks' page says."""
+"""Operations of a plain model enter no more of the app's code than today, as on the benchmarks' page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BOUNDS = {
     "soft delete, Memo": (18, 88),
     "create(), Memo": (18, 54),
 }
-#: The modules of the table that a request enters if DynamoDB answers it at once.
+#: The modules of the table that a request enters if DynamoDB responds normally.
 PATH = {"flow", "lease", "table", "transport", "answers", "http.connections"}
 #: Where features are that the model does not have.
 NEVER_ENTERED = re.compile(r"rollout|shards|copies|copy_|counter|claim|unique|upgrades")
@@ -33,7 +33,7 @@ README = Path(__file__).resolve().parents[2] / "benchmarks" / "README.md"
 
 @pytest.fixture(scope="module")
 def counted() -> Any:
-    """What the command counts, in a process that knows nothing of this test run."""
+    """Return the command's counts in a separate process."""
     hidden = ("DJANGO_SETTINGS_MODULE", "TEST_TRANSPORT", "TEST_STRICT")
     env = {name: value for name, value in os.environ.items() if name not in hidden}
     ended = children.run(["-m", "benchmarks.walks.run", "--json"], env={**env, VARIABLE: UNGUARDED})
@@ -43,7 +43,7 @@ def counted() -> Any:
 
 @pytest.mark.parametrize("operation", BOUNDS)
 def test_plain_model_walks_no_further(counted: Any, operation: str) -> None:
-    """Than it did when the bounds were set; who makes a walk shorter lowers them."""
+    """Lower the limits if you make a walk shorter."""
     (walk,) = [walk for walk in counted["walks"] if walk["name"] == operation]
     modules, calls = BOUNDS[operation]
     entered = sorted(module["name"] for module in walk["modules"])
@@ -53,7 +53,7 @@ def test_plain_model_walks_no_further(counted: Any, operation: str) -> None:
 
 @pytest.mark.parametrize("operation", BOUNDS)
 def test_plain_answer_enters_few_modules_of_the_table(counted: Any, operation: str) -> None:
-    """Retries, credentials, budgets and what tests put in the place of AWS have nothing to do."""
+    """Retries, credentials, limits and AWS mocks are not entered."""
     (walk,) = [walk for walk in counted["walks"] if walk["name"] == operation]
     assert {module["name"] for module in walk["modules"] if f".{module['name']}".startswith(".table.")} == {
         f"table.{name}" for name in PATH
@@ -62,13 +62,13 @@ def test_plain_answer_enters_few_modules_of_the_table(counted: Any, operation: s
 
 @pytest.mark.parametrize("operation", BOUNDS)
 def test_plain_model_enters_no_feature_it_lacks(counted: Any, operation: str) -> None:
-    """Rollouts, shards, copies, counters, claims and upgrades have nothing to do."""
+    """Rollouts, shards, copies, counters, claims and upgrades are not entered."""
     (walk,) = [walk for walk in counted["walks"] if walk["name"] == operation]
     assert [module["name"] for module in walk["modules"] if NEVER_ENTERED.search(module["name"])] == []
 
 
 def test_page_prints_what_the_command_counts(counted: Any) -> None:
-    """To be written again by ``python -m benchmarks.walks.run --readme``."""
+    """``python -m benchmarks.walks.run --readme`` updates it."""
     if not (counted["python"].startswith("3.11.") and counted["django"].startswith("5.2")):
         pytest.skip("the page prints the counts of Python 3.11 and Django 5.2")
     assert counted["counts"] in README.read_text()

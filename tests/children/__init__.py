@@ -1,8 +1,8 @@
 """Child processes of the tests that begin with everything imported: Python, Django and this app take most of a second.
 
-A server for all workers of the tests imports them once, and forks for every child. What a child does from there on is
-what a new interpreter would do with the same command line, folder and environment: read the settings, set Django up.
-Tests of starting up, and of the demo that runs, start interpreters of their own.
+A server for all test workers imports the tests once, and forks for every child. The child then does the same as a new
+interpreter with its command line, folder and environment: it reads the settings and sets Django up. Tests of start-up
+and of the running demo start real interpreters.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from pathlib import Path
 from typing import IO, TextIO
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Names the server to a child that starts children of its own, which are forked from there: see ``address()``.
+#: Names the server to a child that starts further children, which are forked from there: see ``address()``.
 SERVER = "TEST_CHILDREN"
-#: How long a child is waited for; ``TEST_PATIENCE`` is for one request of the cases with very many items.
+#: The time to wait for a child; ``TEST_PATIENCE`` is for one request of the cases with very many items.
 SECONDS = 120 if "TEST_PATIENCE" not in os.environ else 7200
 
 
 class Child:
-    """A process that was forked by the server: a part of what ``subprocess.Popen`` is, for ``python`` command lines."""
+    """A process that the server forked: a part of ``subprocess.Popen`` for ``python`` command lines."""
 
-    #: How many this process has asked for.
+    #: The number of children of this process.
     started = 0
 
     def __init__(
@@ -74,7 +74,7 @@ class Child:
         return self.returncode
 
     def _number(self) -> int:
-        """The next line of the server, byte by byte: what is read after a timeout has to go on where it was."""
+        """Read the next line of the server byte by byte, so that a read after a timeout continues there."""
         line = b""
         while not line.endswith(b"\n"):
             more = self._connection.recv(1)
@@ -91,7 +91,7 @@ class Child:
 
 
 class Dialogue:
-    """A child that is written to, and read from, line by line."""
+    """A child with line-by-line input and output."""
 
     def __init__(
         self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], stderr: IO[str], server: str = ""
@@ -107,7 +107,7 @@ class Dialogue:
         os.close(writes)
 
     def tell(self, line: str) -> None:
-        """Write a line; one that has ended does not read it."""
+        """Write a line, unless the child has ended."""
         with contextlib.suppress(BrokenPipeError):
             self.stdin.write(f"{line}\n")
             self.stdin.flush()
@@ -147,7 +147,7 @@ def run(
     together: bool = False,
     server: str = "",
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``python`` with these arguments to its end; ``together`` gives what it says and its errors as one text."""
+    """Run ``python`` with these arguments to its end; ``together`` returns output and errors as one text."""
     with (
         tempfile.TemporaryFile("w+") as given,
         tempfile.TemporaryFile("w+") as out,
@@ -177,7 +177,7 @@ def run(
 class Prepared:
     """A server whose children find the apps of a project imported, as long as their settings install the same ones.
 
-    What the project wrote itself is imported by each child from its own folder, and so are its settings.
+    Each child imports the project's own modules and settings from its own folder.
     """
 
     def __init__(self, project: Path, settings: str) -> None:
@@ -189,7 +189,7 @@ class Prepared:
         assert self._process.answer() == "ready\n", "The server of children did not start: see its error."
 
     def end(self) -> None:
-        """Let it end; children that run go on."""
+        """End the dialogue; running children continue."""
         self._process.close()
         self._folder.cleanup()
 
@@ -214,13 +214,13 @@ class _Server:
         atexit.register(self.end)
 
     def end(self) -> None:
-        """Let the server end, which it does when it has nobody who could ask it."""
+        """End the server, which stops when no process can send requests."""
         self._process.communicate(timeout=SECONDS)
         self._folder.cleanup()
 
 
 def interpreter() -> str:
-    """A command that takes the options of ``python -c`` or ``-m``, and is carried out by a child."""
+    """Return a command with the options of ``python -c`` or ``-m`` that a child runs."""
     return shlex.join([sys.executable, "-IS", str(Path(__file__).with_name("ask.py")), address()])
 
 
@@ -228,12 +228,12 @@ _servers: dict[int, _Server] = {}
 
 
 def address() -> str:
-    """The socket of the server that forks for this process: the one that the environment names, or its own."""
+    """Return the socket of this process's server: that of the environment, or its own."""
     return os.environ.get(SERVER) or _server().address
 
 
 def _server() -> _Server:
-    """The one of this process: what a fork of it would share is two processes' answers on one socket."""
+    """Return this process's server: a fork must not share it, because two processes would mix their responses."""
     if os.getpid() not in _servers:
         _servers[os.getpid()] = _Server()
     return _servers[os.getpid()]

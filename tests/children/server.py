@@ -25,7 +25,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-#: What can be imported without the settings of a project, and is imported by almost every child.
+#: Modules without settings of a project that almost every child imports.
 MODULES = (
     "doctest",
     "encodings.idna",
@@ -128,7 +128,7 @@ MODULES = (
 )
 
 
-#: What projects with the apps of this repository import besides, once they have settings; no further model among it.
+#: Further imports of projects with this repository's apps, once they have settings; without other models.
 OF_PROJECTS = (
     "dynamo_single.contrib.accounts.backends",
     "dynamo_single.contrib.accounts.checks",
@@ -145,12 +145,12 @@ OF_PROJECTS = (
 
 
 def main() -> NoReturn:
-    """Answer until nobody can ask any more, which is when the standard input is closed."""
+    """Respond until the standard input is closed, when no process can send requests."""
     address, *projects = sys.argv[1:]
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen()
-    # Who asks from here on waits until the rest is imported.
+    # Requests from here on wait for the remaining imports.
     print("ready", flush=True)
     for name in MODULES:
         importlib.import_module(name)
@@ -173,8 +173,8 @@ def main() -> NoReturn:
 def _prepare(settings: str) -> None:
     """Import the apps that a project has installed, and forget the project: a child begins with its own settings.
 
-    Nothing is ``ready()`` here. A child fills the registry of apps from its settings, as a new interpreter does, and
-    finds the modules of models and of the admin that were imported.
+    No app is ``ready()`` here. Like a new interpreter, a child fills the registry of apps from its settings, and finds
+    the imported modules of models and of the admin.
     """
     registry = importlib.import_module("django.apps.registry")
     conf = importlib.import_module("django.conf")
@@ -187,14 +187,14 @@ def _prepare(settings: str) -> None:
     for name in OF_PROJECTS:
         importlib.import_module(name)
     importlib.import_module("django.contrib.admin").autodiscover()
-    # From here on it is forgotten: first what was made of its settings.
+    # From here on, the child resets the state, first everything derived from its settings.
     changed = importlib.import_module("django.core.signals").setting_changed
     for name in filter(str.isupper, dir(conf.settings)):
         changed.send(sender=None, setting=name, value=getattr(conf.settings, name), enter=False)
     handlers = importlib.import_module("django.utils.connection").BaseConnectionHandler
-    gc.unfreeze()  # what is frozen is not listed
+    gc.unfreeze()  # frozen objects are not listed
     for handler in gc.get_objects():
-        if issubclass(type(handler), handlers):  # to be asked what it is would wake a lazy object
+        if issubclass(type(handler), handlers):  # a check of its type would evaluate a lazy object
             handler.__init__()
             vars(handler).pop("settings", None)
     here = f"{Path.cwd()}{os.sep}"
@@ -212,7 +212,7 @@ def _prepare(settings: str) -> None:
 
 
 def _serve(listener: socket.socket) -> dict[str, Any]:
-    """Fork for each that connects; in a child, what it was asked for."""
+    """Fork for each connection, and run its request in the child."""
     ended, ends = os.pipe()
     os.set_blocking(ends, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -255,7 +255,7 @@ def _read(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
 
 
 def _tell(running: dict[int, socket.socket]) -> None:
-    """Tell those who wait how their children ended."""
+    """Send the exit codes of children to their waiting callers."""
     while running:
         child, status = os.waitpid(-1, os.WNOHANG)
         if not child:
@@ -265,7 +265,7 @@ def _tell(running: dict[int, socket.socket]) -> None:
 
 
 def _become(wanted: dict[str, Any]) -> NoReturn:
-    """Be what Python would be that was started with this command line, folder and environment."""
+    """Become the Python process of this command line, folder and environment."""
     inherited = {"", str(Path(__file__).parent), str(Path.cwd()), *os.environ.get("PYTHONPATH", "").split(os.pathsep)}
     if wanted.get("session"):
         os.setsid()
@@ -276,7 +276,7 @@ def _become(wanted: dict[str, Any]) -> NoReturn:
     sys.path[:0] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
     importlib.invalidate_caches()
-    # What is read from the environment when its module is imported.
+    # Values that modules read from the environment at import.
     importlib.import_module("dynamo_single.table.redirects").inherit()
     code = 0
     try:
@@ -288,7 +288,7 @@ def _become(wanted: dict[str, Any]) -> NoReturn:
     except BaseException:
         traceback.print_exc()
         code = 1
-    # As an interpreter ends, but for taking every module apart.
+    # The end of an interpreter without destroying every module.
     threading._shutdown()
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

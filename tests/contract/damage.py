@@ -29,7 +29,7 @@ KEYS = ("pk", "sk")
 def damages(
     item: dict[str, Any], *, leave: Collection[str] = (), types: Collection[str] = KINDS
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield an item in each damaged state, with its problem; keys and ``kept`` attributes are unchanged."""
+    """Yield an item in each damaged state, with its problem; keys and the attributes in ``leave`` are unchanged."""
     for name in sorted(item.keys() - {*KEYS, *leave}):
         yield f"without {name}", {each: value for each, value in item.items() if each != name}
         for kind in types:

@@ -32,9 +32,9 @@ from dynamo_single.table import get_table
 from dynamo_single.test_tables import contents
 from tests.unit.declaring import declare, forgotten
 
-#: What ``migrate`` says if it stops before a change is reverted.
+#: The message of ``migrate`` if it stops before a change is reverted.
 NOT_REVERTED = "is not reverted yet"
-#: The apps that a life goes on beside. Django reads the migrations of every app several times in each command.
+#: The other apps of a history. Django reads the migrations of every app several times per command.
 BESIDE = ("tests.histories", "dynamo_single")
 
 _numbers = iter(range(1_000_000))
@@ -42,18 +42,18 @@ _numbers = iter(range(1_000_000))
 
 @cache
 def parser_of(name: str) -> CommandParser:
-    """The parser of a command, which it makes each time it is called otherwise."""
+    """Return the parser of a command, cached per set of arguments."""
     return loaded(name).create_parser("manage.py", name)
 
 
 def loaded(name: str) -> BaseCommand:
-    """A command of the whole project's, as nobody has called it yet."""
+    """Return a command of the whole project in its initial state."""
     app: Any = get_commands()[name]
     return load_command_class(app, name)
 
 
 def command_of(name: str) -> BaseCommand:
-    """A command whose parser is made once."""
+    """Return a command with a cached parser."""
     command: Any = loaded(name)
     command.create_parser = lambda *_, **__: parser_of(name)
     return command
@@ -66,7 +66,7 @@ class History:
         self.folder = folder
 
     def model(self, name: str = "Shop", /, keys: dict[str, Any] | None = None, **attributes: Any) -> Any:
-        """Declare a model, in the place of one of this name; ``Meta`` is given as ``options``."""
+        """Declare a model instead of one with this name; ``options`` is its ``Meta``."""
         options = {"app_label": "histories", **attributes.pop("options", {})}
         bases = attributes.pop("bases", (models.Model,))
         primary = attributes.pop("primary", (f"{name.upper()}#{{shop_id}}", "#METADATA"))
@@ -82,7 +82,7 @@ class History:
         apps.clear_cache()
 
     def run(self, command: str, *arguments: str, answers: Sequence[str] = (), **options: Any) -> str:
-        """Run a command with what somebody answers to its questions; gives what it prints."""
+        """Run a command with answers to its questions; return its output."""
         out = io.StringIO()
         self._unload()
         given = iter(answers)
@@ -93,7 +93,7 @@ class History:
         return out.getvalue()
 
     def start(self) -> None:
-        """Know nothing but what a process of the project's finds when it starts."""
+        """Forget everything except the initial state of a process."""
         self._unload()
         for each in (knowledge.has_migrations, knowledge.migration_names, knowledge._has_migration):
             each.cache_clear()
@@ -106,7 +106,7 @@ class History:
     def migrate(self, *arguments: str, until: int | None = None, passed: bool = False, **options: Any) -> str:
         """``migrate histories``, or as much of it as has happened when each change is in the phase ``until``.
 
-        The passes of that phase have not run, or with ``passed`` they have, and nobody goes by an earlier revision.
+        The passes of that phase have not run, or with ``passed`` they have, and no process uses an earlier revision.
         """
         with nullcontext() if until is None else _stopped_in(until, passed):
             try:
@@ -118,7 +118,7 @@ class History:
                 return str(error)
 
     def finish(self) -> str:
-        """Carry out what is open: ``migrate`` once more."""
+        """Execute the open changes: run ``migrate`` once more."""
         return self.migrate()
 
     @contextmanager
@@ -144,14 +144,14 @@ class History:
         return sorted(path.stem for path in self.folder.glob("0*.py"))
 
     def operations(self, name: str = "") -> list[str]:
-        """The operations of the last migration, or of one that begins so, each in one line."""
+        """Return the operations of the last migration, or of one with this prefix, a line each."""
         found = [each for each in self.files if each.startswith(name)][-1]
         self._unload()
         module = importlib.import_module(f"{self.folder.name}.{found}")
         return [operation.describe() for operation in module.Migration.operations]
 
     def _unload(self) -> None:
-        """Let the files be read as they are now: another command is another process."""
+        """Read the files again: another command is another process."""
         for folder in (self.folder, self.folder.parent):
             if (finder := sys.path_importer_cache.get(str(folder))) is not None:
                 finder.invalidate_caches()
@@ -185,7 +185,7 @@ def _stopped_in(phase: int, passed: bool) -> Iterator[None]:
 
 
 class Beginning:
-    """How the lives of several tests begin: the first one's commands are run, and the others have what they left."""
+    """The shared start of several histories: the first test runs the commands, and the others copy their result."""
 
     def __init__(self, begin: Callable[[History], object]) -> None:
         self._begin = begin
@@ -193,7 +193,7 @@ class Beginning:
         self._items: contents.Contents = {}
 
     def __call__(self, app: History) -> None:
-        """Begin, in an empty table; the models are declared by the test itself, as they are then."""
+        """Start in an empty table; the test itself declares the models."""
         if self._files:
             for name, text in self._files.items():
                 (app.folder / name).write_text(text)
@@ -202,13 +202,13 @@ class Beginning:
             self._begin(app)
             self._files = {path.name: path.read_text() for path in app.folder.glob("0*.py")}
             self._items = contents.read(get_table())
-        app.start()  # what the first one's process knows by then would tell its test from the others
+        app.start()  # the state of the first process would distinguish its test from the others
 
 
 @contextmanager
 def alone(beside: Sequence[str] = ()) -> Iterator[None]:
-    """In the block there are few other apps, and no models of other tests."""
-    get_commands()  # which Django remembers: those of all apps
+    """Hide most other apps, and other tests' models, in the block."""
+    get_commands()  # Django caches those of all apps
     apps.set_available_apps((*BESIDE, *beside))
     try:
         with forgotten():
@@ -224,7 +224,7 @@ def alone(beside: Sequence[str] = ()) -> Iterator[None]:
 
 @contextmanager
 def history(parent: Path, *, project: bool = False, beside: Sequence[str] = ()) -> Iterator[History]:
-    """A life of the app, alone, beside named ones or among those of the whole project, and nothing of it afterwards."""
+    """Run a history of the app alone, next to named apps, or in the whole project, and remove it afterwards."""
     folder = parent / f"histories_migrations_{next(_numbers)}"
     folder.mkdir()
     (folder / "__init__.py").touch()

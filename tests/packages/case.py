@@ -79,7 +79,7 @@ def checked(number: str) -> str:
     return "\n".join(str(each) for each in checks.run_checks() if str(each.id).endswith(number))
 
 
-#: This app's own pages in the admin: the table's, those of one company, its trash, and a search of the whole table.
+#: This app's own pages in the admin: pages of the table and of one company, the trash, and a search of the table.
 OWN = (
     *(f"dynamodb/{name}/" for name in ("table", "patterns", "pictures", "health", "log", "jobs")),
     "dynamodb/health/?check=",
@@ -95,7 +95,7 @@ OWN = (
 def admin_pages(*patterns: Any) -> None:
     """Visit the admin's pages as a superuser: lists, forms, the trash, and the pages of the table.
 
-    ``patterns`` are those that the package needs next to the admin's.
+    ``patterns`` are the package's own URL patterns.
     """
     from django.contrib import admin
     from django.contrib.auth import get_user_model

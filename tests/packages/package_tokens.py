@@ -1,4 +1,4 @@
-"""Tokens: what they open, for how long, and what the table contains of them."""
+"""Tokens: the views that they open, their lifetime, and their contents in the table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def client(settings: Any) -> APIClient:
 
 @pytest.fixture
 def user(table: Any) -> Any:
-    """Somebody with a password."""
+    """Return a user with a password."""
     return get_user_model().objects.create_user(username="ann", email="ann@example.com", password="plainly-fake-1")
 
 

@@ -20,7 +20,7 @@ TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One package: its name on PyPI, what became of it, what was tested, and the lines or the reason."""
+    """One package: its name on PyPI, its result, the tested features, and the lines or the reason."""
 
     path: Path
     package: str

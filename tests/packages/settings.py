@@ -1,4 +1,4 @@
-"""The settings of the tests with the packages that ``requirements.txt`` beside this file installs."""
+"""The settings of the tests with the packages in ``requirements.txt``."""
 
 from tests.settings import *  # noqa: F403
 

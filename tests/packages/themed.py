@@ -12,7 +12,7 @@ class UnfoldConfig(DynamoAdminConfig):
 
 
 def site() -> Any:
-    """The site; its classes can be imported only when the apps are loaded."""
+    """Return the site; its classes can be imported only after the apps are loaded."""
     from unfold.sites import UnfoldAdminSite
 
     from dynamo_single.admin import DynamoAdminSite

@@ -7,7 +7,7 @@ from project.directory.models import Company, Person
 
 
 class Parcel(models.Model):
-    """Something that was sent to a company, and goes with it."""
+    """A parcel to a company, which is deleted with it."""
 
     company = models.ForeignKey(Company, models.CASCADE, related_name="parcels")
 
@@ -16,7 +16,7 @@ class Parcel(models.Model):
 
 
 class Label(models.Model):
-    """What goes with a parcel."""
+    """A label, which is deleted with its parcel."""
 
     parcel = models.ForeignKey(Parcel, models.CASCADE)
 
@@ -25,7 +25,7 @@ class Label(models.Model):
 
 
 class Invoice(models.Model):
-    """What keeps a company from being deleted."""
+    """An invoice, which prevents the deletion of a company."""
 
     company = models.ForeignKey(Company, models.PROTECT)
 
@@ -34,7 +34,7 @@ class Invoice(models.Model):
 
 
 class Visit(models.Model):
-    """What stays without the company, and goes with the person, whose key has two parts."""
+    """A visit, which stays without its company, and is deleted with its person, whose key has two parts."""
 
     company = models.ForeignKey(Company, models.SET_NULL, null=True)
     person = models.ForeignKey(Person, models.CASCADE, null=True, related_name="+")

@@ -13,7 +13,7 @@ from dynamo_single.exceptions import NotSupported
 
 
 class Behaviour:
-    """What holds in every test class."""
+    """Shared tests of every test class."""
 
     client: Any
     assertEqual: Any
@@ -29,7 +29,7 @@ class Behaviour:
         self.assertEqual(ran, ["inner"])
 
     def test_a_view_with_a_transaction_answers(self) -> None:
-        """A view that opens a transaction answers the test client."""
+        """A view that opens a transaction works with the test client."""
         self.assertEqual(self.client.get("/").content, b"answered")
 
     def test_a_query_is_refused(self) -> None:
@@ -74,7 +74,7 @@ class InTestCase(Behaviour, TestCase):
 
     @classmethod
     def setUpTestData(cls) -> None:
-        """Count how often data is made."""
+        """Count the creations of data."""
         cls.made += 1
 
     def test_data_is_created_once_for_the_class(self) -> None:
@@ -100,6 +100,6 @@ class InLiveServerTestCase(LiveServerTestCase):
     """The class that starts a server."""
 
     def test_the_server_answers(self) -> None:
-        """A view that opens a transaction answers in the server's thread."""
+        """A view that opens a transaction works in the server's thread."""
         with urlopen(self.live_server_url) as response:  # noqa: S310 - the test's own server
             self.assertEqual(response.read(), b"answered")

@@ -1,4 +1,4 @@
-"""A table that the app does not own, beside its companion, in each form that its key can have."""
+"""A table that the app does not own, next to its companion, for each form of its key."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def lone(table: Table) -> Iterator[Table]:
 
 
 def raw(table: Table) -> list[dict[str, Any]]:
-    """Every item of one table as it is stored."""
+    """Return every stored item of a table."""
     from dynamo_single.table import Request
 
     found: list[dict[str, Any]] = Table(table.settings).send(Request("Scan", {"ConsistentRead": True}))["Items"]
@@ -58,7 +58,7 @@ def raw(table: Table) -> list[dict[str, Any]]:
 
 
 def types(table: Table) -> dict[str, int]:
-    """How many items of each type are stored in one table."""
+    """Return the numbers of stored items of each type in a table."""
     found: dict[str, int] = {}
     for item in raw(table):
         name = item["itemType"]["S"]

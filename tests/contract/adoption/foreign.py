@@ -1,4 +1,4 @@
-"""Tables of other programs: created and written past the app, and compared with what lies in them."""
+"""Tables of other programs: created and written without the app, and compared with their contents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALIAS = "foreign"
 
 @contextmanager
 def foreign_table(**options: Any) -> Iterator[Foreign]:
-    """A table of another program beside the default one, created by the shape in the options."""
+    """Create another program's table next to the default one, with the shape in the options."""
     declared = settings.DYNAMO_SINGLE
     default = {name: value for name, value in declared["default"].items() if name in _KEPT}
     own = {**default, "TABLE_NAME": "foreign", "MIGRATIONS": "trust", "INDEXES": [], **options}
@@ -40,7 +40,7 @@ class Foreign:
         self._client = Table(table.settings)
 
     def put(self, *items: Mapping[str, Any]) -> None:
-        """Store items; texts and numbers stand for themselves."""
+        """Store items of plain strings and numbers."""
         for item in items:
             self._client.send(Request("PutItem", {"Item": stored(**item)}))
 
@@ -57,7 +57,7 @@ class Foreign:
 
 
 def stored(**values: Any) -> Stored:
-    """Values as DynamoDB stores them: texts, numbers and binary."""
+    """Return DynamoDB's form of values: strings, numbers and binary."""
     return {name: _stored(value) for name, value in values.items()}
 
 

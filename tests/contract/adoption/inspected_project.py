@@ -1,4 +1,4 @@
-"""A project that is written by ``dynamo_inspect``: one app for each table, checked and listed by a child process."""
+"""A project that ``dynamo_inspect`` writes: one app per table, checked and listed by a child process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DATABASES = {{"default": {{"ENGINE": "dynamo_single.backend"}}}}
 DEFAULT = {default!r}
 DYNAMO_SINGLE = {{"default": DEFAULT}}
 '''
-#: What the child prints: the messages of check by app, and the objects of each table, written again.
+#: The child's output: the check's messages by app, and the objects of each table, written again.
 SCRIPT = """
 import json, sys
 import django

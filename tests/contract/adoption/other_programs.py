@@ -1,4 +1,4 @@
-"""Tables of other programs on the engine of the tests: created, filled and read as they are stored."""
+"""Tables of other programs on the tests' engine: created, filled and read as stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALL: Mapping[str, Any] = {"ProjectionType": "ALL"}
 
 
 class OtherTable:
-    """A table whose items are written as another program writes them."""
+    """A table whose items another program writes."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -35,7 +35,7 @@ class OtherTable:
             self.table.send(Request("PutItem", {"Item": item}))
 
     def items(self) -> list[dict[str, Any]]:
-        """Return all items as they are stored, in an order of their own."""
+        """Return all stored items in a fixed order."""
         pages = self.table.pages(Request("Scan", {"ConsistentRead": True}))
         return sorted(
             (_with_sorted_sets(item) for page in pages for item in page["Items"]),

@@ -59,7 +59,7 @@ class ByLastPost(LocalSecondaryIndex["Thread"]):
 
 
 class Thread(Model):
-    """Two texts as key, a numeric index, a local index."""
+    """A key of two strings, a numeric index, and a local index."""
 
     class Meta:
         table_name = "adopted-thread"
@@ -161,7 +161,7 @@ class Document(Model):
 
 
 class Animal(Model):
-    """Classes that a discriminator tells apart."""
+    """Classes with a discriminator."""
 
     class Meta:
         table_name = "adopted-animal"
@@ -229,7 +229,7 @@ CLASSES: tuple[type[Model], ...] = (Thread, User, Game, Office, Statement, Docum
 
 
 def objects(model: type[Model]) -> list[Model]:
-    """Return new objects of a class, with values that are easily lost: empty, missing, with separators, far apart."""
+    """Return new objects of a class with critical values: empty, missing, with separators, extreme."""
     at = dt.datetime(2024, 5, 1, 12, 30, 15, 123456, UTC)
     found: dict[type[Model], list[Model]] = {
         Thread: [

@@ -33,7 +33,7 @@ def shop(app: History, **attributes: Any) -> Any:
 
 
 def begun(app: History) -> Any:
-    """A shop whose first migration is applied, and two of its objects."""
+    """Return a shop with an applied first migration, and two of its objects."""
     Shop = shop(app, name=models.UnicodeAttribute())
     app.make()
     app.migrate()

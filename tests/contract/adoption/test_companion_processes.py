@@ -17,13 +17,13 @@ ROOT = Path(__file__).resolve().parents[3]
 KILLS = examples(1, 40)
 PROCESSES = examples(3, 6)
 VALUES = examples(8, 100)
-#: Within how many requests a process is killed.
+#: The number of requests before a process is killed.
 WITHIN = 60
 
 
 @pytest.fixture
 def environment(engine: Table) -> dict[str, str]:
-    """The environment of processes whose default table is adopted, and empty."""
+    """Return the environment of processes with an empty adopted default table."""
     found = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "tests.adopted_project.settings",
@@ -35,7 +35,7 @@ def environment(engine: Table) -> dict[str, str]:
 
 
 def done(environment: dict[str, str], *arguments: str) -> list[str]:
-    """What a process prints that ends by itself."""
+    """Return the output of a process that ends by itself."""
     found = children.run(["-m", "tests.adopted_project.work", *arguments], env=environment)
     assert found.returncode == 0, found.stderr
     return [*found.stdout.splitlines()]

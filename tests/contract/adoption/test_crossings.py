@@ -291,7 +291,7 @@ def test_pending_write_of_an_attribute_that_is_a_key(attributes: Foreign) -> Non
 
 
 def test_key_of_numbers_needs_no_items_of_the_app(engine: Table) -> None:
-    """A table that cannot store the state of migrations is read without it, and set up as any other."""
+    """A table that cannot store the state is read without it, and set up like any other."""
     with foreign_table(**ATTRIBUTES, MIGRATIONS="check") as table, forgotten():
         post = model("Notice", ("{forum}", "{number}"), forum=TEXT(), number=NUMBER())
         post.objects.create(forum="f", number=1)

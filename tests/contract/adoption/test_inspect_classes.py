@@ -17,7 +17,7 @@ PATH = "tests.contract.adoption.pynamodb_classes"
 
 
 def described(name: str) -> str:
-    """Return the source for a class; no request is sent."""
+    """Return the source for a class without a request."""
     out = StringIO()
     with assert_requests([]):
         call_command("dynamo_inspect", model=f"{PATH}.{name}", stdout=out)
@@ -92,7 +92,7 @@ def test_other_classes_are_refused(path: str, message: str) -> None:
 
 
 def test_model_and_table_exclude_each_other() -> None:
-    """One of them is read."""
+    """Only one of them is allowed."""
     with pytest.raises(CommandError, match="omit the table"):
         call_command("dynamo_inspect", "orders", model=f"{PATH}.Thread")
 

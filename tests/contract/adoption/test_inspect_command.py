@@ -1,4 +1,4 @@
-"""``dynamo_inspect`` on tables of the engine: its requests, its bounds, and what it does not print."""
+"""``dynamo_inspect`` on tables of the engine: requests, limits and omitted output."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def orders(table: Table) -> Iterator[OtherTable]:
 
 
 def test_table_is_described_by_bounded_reads(orders: OtherTable) -> None:
-    """Two descriptions and one Scan for each of eight segments; nothing is written."""
+    """Two descriptions and one Scan for each of eight segments are sent, without writes."""
     with capture_requests() as sent:
         text, _ = inspected("orders")
     assert [each.operation for each in sent] == ["DescribeTable", "DescribeTimeToLive", *["Scan"] * 8]
@@ -56,7 +56,7 @@ def test_table_is_described_by_bounded_reads(orders: OtherTable) -> None:
 
 
 def test_items_bound_the_scan(orders: OtherTable) -> None:
-    """A small sample says that it is one."""
+    """The output reports a small sample."""
     with capture_requests() as sent:
         text, _ = inspected("orders", "--items", "7")
     read = sum(len((each.response or {}).get("Items", ())) for each in sent)
@@ -65,7 +65,7 @@ def test_items_bound_the_scan(orders: OtherTable) -> None:
 
 
 def test_stored_values_are_not_printed(orders: OtherTable) -> None:
-    """Neither standard output nor standard error contains a value without --samples."""
+    """Without --samples, standard output and standard error contain no values."""
     text, errors = inspected("orders")
     assert "secret" not in text
     assert "open" not in text
@@ -73,7 +73,7 @@ def test_stored_values_are_not_printed(orders: OtherTable) -> None:
 
 
 def test_samples_are_masked_on_standard_error(orders: OtherTable) -> None:
-    """Values go beside the source, and a value whose name is one of a secret is masked."""
+    """Values are printed next to the source, with secrets by name masked."""
     text, errors = inspected("orders", "--samples")
     assert "open" not in text
     assert 'Order.status: "open"\n' in errors
@@ -94,12 +94,12 @@ def test_items_have_a_maximum(table: Table) -> None:
 
 
 def test_database_is_another_name_of_alias(orders: OtherTable) -> None:
-    """As inspectdb calls it."""
+    """The name is the same as in inspectdb."""
     assert inspected("orders", "--database", "default") == inspected("orders", "--alias", "default")
 
 
 def test_endpoint_and_region_replace_the_alias(orders: OtherTable) -> None:
-    """The settings that are printed are those of the inspected table."""
+    """The printed settings are those of the inspected table."""
     text, _ = inspected("orders", "--endpoint", str(orders.table.settings.endpoint_url), "--region", "eu-west-1")
     assert '"REGION": "eu-west-1"' in text
 
@@ -136,7 +136,7 @@ def test_missing_right_for_the_scan_ends_the_command(orders: OtherTable) -> None
 
 
 def test_throttled_scan_keeps_what_was_read(orders: OtherTable, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The source is printed with the reason, and the command ends with status 1."""
+    """The source contains the reason, and the command exits with 1."""
     monkeypatch.setattr("dynamo_single.table.table.LONGEST_PAUSE", 0.0)
     scans: list[str] = []
 

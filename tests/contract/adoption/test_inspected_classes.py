@@ -1,4 +1,4 @@
-"""Eight tables that PynamoDB creates and fills: what ``dynamo_inspect`` writes for them works beside PynamoDB."""
+"""Eight tables of PynamoDB classes: the models of ``dynamo_inspect`` work next to PynamoDB."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Objects = Mapping[str, list[dict[str, Any]]]
 
 
 class Outcome(Struct, frozen=True):
-    """What the child found, and items and PynamoDB's objects before and after it wrote all of them again.
+    """The child's findings, and the items and PynamoDB's objects before and after it wrote all of them again.
 
     ``reread`` is what a second child found after PynamoDB saved every object.
     """
@@ -42,7 +42,7 @@ def from_items(name: str, model: type[Model]) -> str:
 
 
 def from_class(name: str, model: type[Model]) -> str:
-    """Inspect the class, whose table is where the tests' engine is."""
+    """Inspect the class, whose table is on the tests' engine."""
     return inspected(model=f"{PATH}.{model.__name__}")
 
 
@@ -109,14 +109,14 @@ def test_all_items_are_listed(outcome: Outcome, model: type[Model]) -> None:
 
 @by_class
 def test_items_are_written_as_pynamodb_wrote_them(outcome: Outcome, model: type[Model]) -> None:
-    """The raw items do not differ, except that texts of JSON are compared by their values."""
+    """The raw items are equal, except that JSON strings are compared by value."""
     before, after = ([read_json(item) for item in each[model.Meta.table_name]] for each in outcome.items)
     assert after == before
 
 
 @by_class
 def test_pynamodb_reads_the_written_items(outcome: Outcome, model: type[Model]) -> None:
-    """PynamoDB's objects are those that it saved."""
+    """PynamoDB's objects are equal to the saved ones."""
     before, after = (each[model.Meta.table_name] for each in outcome.objects)
     assert after == before
 
@@ -134,7 +134,7 @@ def alias_of(model: type[Model]) -> str:
 
 
 def read_json(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an item with the values of its JSON texts."""
+    """Return an item with parsed JSON strings."""
     found = {}
     for name, value in item.items():
         text = value.get("S", "")

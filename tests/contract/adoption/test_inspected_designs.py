@@ -1,4 +1,4 @@
-"""What ``dynamo_inspect`` writes for many designs loads, passes ``check``, reads every item and writes it as it was."""
+"""The output of ``dynamo_inspect`` for many designs loads, passes ``check``, and keeps every item unchanged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Outcome(Struct, frozen=True):
 
 @pytest.fixture(scope="module")
 def outcome(engine: Table, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcome]:
-    """Every table is inspected; one child process reads all of them, and writes each object again."""
+    """Inspect every table, and let one child process read and write all objects."""
     folder: Path = tmp_path_factory.mktemp("inspected")
     project = InspectedProject(folder, str(engine.settings.endpoint_url))
     with ExitStack() as stack:
@@ -74,6 +74,6 @@ def test_all_items_are_listed(outcome: Outcome, design: Design) -> None:
 
 @by_design
 def test_objects_are_written_as_they_were(outcome: Outcome, design: Design) -> None:
-    """The raw items of objects that are deleted and created again do not differ."""
+    """The raw items of deleted and recreated objects are equal."""
     before, after = (without(each[design.name], design.undeclared) for each in (outcome.before, outcome.after))
     assert after == before

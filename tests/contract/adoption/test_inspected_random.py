@@ -52,7 +52,7 @@ def random_items(seed: int) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def listed(engine: Table, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[int, int, Any, Any]]]:
-    """For each table: its items, those that a comment counts, what the child listed, and the messages of check."""
+    """Return for each table its items, those that a comment counts, the child's list, and the check's messages."""
     project = InspectedProject(tmp_path_factory.mktemp("random"), str(engine.settings.endpoint_url))
     counts = []
     with ExitStack() as stack:
@@ -77,7 +77,7 @@ def test_check_accepts_the_models(listed: list[tuple[int, int, Any, Any]]) -> No
 
 
 def test_all_items_are_listed(listed: list[tuple[int, int, Any, Any]]) -> None:
-    """The models list all items but those that a comment counts."""
+    """The models list all items except those that a comment counts."""
     wrong = {
         seed: (items, left, found)
         for seed, (items, left, found, _) in enumerate(listed)

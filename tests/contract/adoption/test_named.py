@@ -1,4 +1,4 @@
-"""A table whose keys, indexes, type and expiry have names of their own: what is sent, stored and read back."""
+"""A table with its own names of keys, indexes, type and expiry: requests, items and reads."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def order(engine: Table) -> Iterator[tuple[Any, Foreign]]:
 
 @pytest.fixture
 def shop(order: tuple[Any, Foreign]) -> tuple[Any, Foreign]:
-    """The same with an empty table that has one order of another program."""
+    """Return the shop with an empty table that has one order of another program."""
     model, table = order
     schema.recreate(table.table)
     table.put(ORDER)

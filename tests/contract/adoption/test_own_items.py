@@ -1,4 +1,4 @@
-"""Every kind of item that the app writes beside models' items: none is in a table that the app does not own."""
+"""The app's own items of every kind are never in a table that the app does not own."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def test_companion_has_every_other_kind_of_item(written: Any) -> None:
 
 
 def test_every_model_of_the_app_is_known_here() -> None:
-    """A new model of the app has to be written by ``tests.adopted_project.run`` too."""
+    """``tests.adopted_project.run`` must also write a new model of the app."""
     own = {each._options.item_type for each in apps.get_app_config("dynamo_single").get_models() if is_ours(each)}
 
     assert own == OWN_MODELS | FORMER
 
 
 def is_ours(model: Any) -> bool:
-    """Whether a model is stored in DynamoDB."""
+    """Return whether a model is stored in DynamoDB."""
     return issubclass(model, models.Model)

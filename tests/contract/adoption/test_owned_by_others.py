@@ -1,4 +1,4 @@
-"""What the commands change in a table that the app does not own: nothing."""
+"""Commands do not change a table that the app does not own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def sent(adopted: Table) -> Iterator[list[SentRequest]]:
 
 
 def setup(*arguments: str) -> str:
-    """What ``dynamo_setup`` prints for the adopted table."""
+    """Return the output of ``dynamo_setup`` for the adopted table."""
     out = io.StringIO()
     call_command("dynamo_setup", "--alias", ADOPTED, *arguments, stdout=out, no_color=True)
     return out.getvalue()

@@ -142,7 +142,7 @@ class Pair:
 
 
 def label(obj: Any) -> Any:
-    """An attribute whose name is taken where the tests declare models."""
+    """An attribute whose name is taken in the tests' modules."""
     return obj.caption if hasattr(obj, "caption") else obj.label
 
 
@@ -161,7 +161,7 @@ def plain(value: Any) -> Any:
 
 
 def same(values: dict[str, Any]) -> str:
-    """A text that is equal for equal values."""
+    """Return a string that is the same for equal values."""
     return json.dumps(comparable(values), sort_keys=True, default=str)
 
 
@@ -176,7 +176,7 @@ def comparable(value: Any) -> Any:
 
 
 def normal(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Items whose JSON texts and sets have one form."""
+    """Return items with normalized JSON strings and sets."""
     found = json.loads(json.dumps(items, default=lambda value: value.hex()))
     for item in found:
         if "notes" in item:
@@ -197,7 +197,7 @@ def pair(request: Any, engine: Table) -> Iterator[Pair]:
 
 @pytest.fixture
 def stored(pair: Pair) -> Pair:
-    """The same with the objects that PynamoDB has saved."""
+    """Return the table with PynamoDB's saved objects."""
     for each in pair.their.scan():
         each.delete()
     for each in theirs.objects(pair.their):

@@ -20,7 +20,7 @@ TEXT, NUMBER = models.UnicodeAttribute, models.IntegerAttribute
 
 
 def text(chance: random.Random) -> str:
-    """A text without the separator."""
+    """Draw a string without the separator."""
     return "".join(chance.choices(CHARACTERS, k=chance.randint(1, 6)))
 
 
@@ -37,7 +37,7 @@ SHAPES: dict[str, tuple[dict[str, Any], tuple[str, str], Callable[[random.Random
 
 
 def as_key(value: Any) -> Any:
-    """What DynamoDB sorts a key by."""
+    """Return the value by which DynamoDB sorts a key."""
     return value.encode() if isinstance(value, str) else value
 
 

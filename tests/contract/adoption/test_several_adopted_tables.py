@@ -1,4 +1,4 @@
-"""Two adopted tables with one companion, and an adopted table beside one that migrates."""
+"""Two adopted tables with one companion, and an adopted table next to one with migrations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model whose items PynamoDB saves beside this app: each program notices the other's writes."""
+"""A model that PynamoDB also saves: each program notices the other's writes."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_move_of_an_outdated_object_is_refused(ours: Any, theirs: Any, adopted: 
 
 
 def test_their_outdated_save_after_a_move_is_refused(ours: Any, theirs: Any, adopted: Table) -> None:
-    """Without the version PynamoDB would store the old item again, beside the moved one."""
+    """Without the version, PynamoDB would store the old item again next to the moved one."""
     thread = ours.objects.create(name="a")
     found = theirs.get(*key("a"))
     thread.move(name="b")

@@ -1,4 +1,4 @@
-"""Tables of other programs, read, listed, written and queried by models; the stored items are compared."""
+"""Models read, list, write and query other programs' tables; the stored items are compared."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ class TestAttributesAsKeys:
         assert thread.objects.get(forum_name="F", subject="s").delete()[0] == 1
 
     def test_values_with_low_characters_are_in_order(self, threads: tuple[Any, Foreign]) -> None:
-        """A value that another one continues with a space or "!" is below it."""
+        """A value comes before its continuation with a space or "!"."""
         thread, table = threads
         table.put(*(stored(forum_name="G", subject=each, views=1, replies=0) for each in ("a", "a b", "a!", "b")))
         of_forum = thread.objects.filter(forum_name="G")

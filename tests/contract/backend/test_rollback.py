@@ -1,5 +1,4 @@
-"""Django's ``transaction.atomic()`` that fails after writes to DynamoDB: the writes stay, and a warning reports
-them."""
+"""If Django's ``transaction.atomic()`` fails after writes to DynamoDB, they stay, and a warning reports them."""
 
 from __future__ import annotations
 

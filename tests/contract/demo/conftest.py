@@ -1,4 +1,4 @@
-"""What tests of the demo share: its data, which the command writes once."""
+"""Fixtures for tests of the demo: its data, which the command writes once."""
 
 from __future__ import annotations
 

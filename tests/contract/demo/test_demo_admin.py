@@ -1,4 +1,4 @@
-"""The demo's data in the admin: each list, each kind of page, and what a deletion takes along."""
+"""The demo's data in the admin: each list, each kind of page, and the objects that a deletion includes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ APPS = ("directory", "records", "service", "chat")
 
 @pytest.mark.usefixtures("demo_data")
 def test_every_list_and_every_kind_of_page_can_be_opened(pages: Pages) -> None:
-    """None says that no key answers it, or that too much would be read."""
+    """No page reports an unsupported query or too many reads."""
     models = [
         model for label in APPS for model in apps.get_app_config(label).get_models() if admin.site.is_registered(model)
     ]

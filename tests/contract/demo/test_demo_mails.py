@@ -1,4 +1,4 @@
-"""The demo's page with the e-mails and texts that it would send."""
+"""The demo's page with the e-mails and text messages that it would send."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ SIGNED_IN = ["GetItem", "GetItem"]
 
 
 def opened(client: Client, path: str, sends: list[str]) -> str:
-    """A page, which sends these requests and says so at its foot."""
+    """Return a page after checking its requests, and their list in the footer."""
     with assert_requests(sends):
         response = client.get(path)
     assert response.status_code == 200, response
@@ -51,19 +51,19 @@ def opened(client: Client, path: str, sends: list[str]) -> str:
 
 
 def link(body: str, which: str) -> str:
-    """Where the link to the page before or after leads."""
+    """Return the target of the link to the previous or next page."""
     (found,) = re.findall(rf'<a rel="{which}" href="([^"]*)"', body)
     return html.unescape(found)
 
 
 def texts(body: str, pattern: str) -> list[str]:
-    """What stands at each place of a kind."""
+    """Return the texts of elements with a class."""
     return [html.unescape(each) for each in re.findall(pattern, body)]
 
 
 @pytest.fixture
 def signed_in(client: Client) -> Client:
-    """Somebody with an account."""
+    """Return a client with a login."""
     client.force_login(get_user_model()._default_manager.create_user("mike", "mike@example.com", "x"))
     return client
 
@@ -82,7 +82,7 @@ def acme(table: Table) -> Company:
 
 @pytest.fixture
 def gaming(table: Table) -> Server:
-    """A server with 50 members, the first of whom is on another one too, and 20 messages."""
+    """Create a server with 50 members, the first of whom is on another one too, and 20 messages."""
     gaming = Server.objects.create(server_id="gaming", name="Gaming", topic="Play")
     profiles = [Profile(profile_id=f"p{number:02}", username=f"player {number:02}") for number in range(50)]
     Profile.objects.bulk_create(profiles)
@@ -97,14 +97,14 @@ def gaming(table: Table) -> Server:
 
 @pytest.fixture
 def users(table: Table) -> list[User]:
-    """23 users in four shards, of whom the last one has an address; the first three are of the last day."""
+    """Create 23 users in four shards, the last one with an address; the first three are from the last day."""
     for model in ("service.User", "service.Email"):
         call_command("dynamo_shards", model, 4, first=True, stdout=StringIO())
     for slug in ("school", "library"):
         Beneficiary.objects.create(beneficiary_id=slug, name=slug.title())
     users = [
         User(
-            # Which shard a user is in, and so how many requests a page is, follows from the key.
+            # The key determines a user's shard, and therefore the number of a page's requests.
             user_id=f"e{number:02}",
             beneficiary_id="school" if number % 2 else "library",
             first_name="Inés",
@@ -147,7 +147,7 @@ def test_a_company_with_its_lists_is_one_query(client: Client, acme: Company) ->
 
 @pytest.fixture
 def books(table: Table) -> list[Book]:
-    """14 books of two authors; the later a book was made, the cheaper it is."""
+    """Create 14 books of two authors; a later book is cheaper."""
     return [
         Book.objects.create(
             data={
@@ -323,7 +323,7 @@ def test_renaming_a_profile_renames_the_member_on_each_server(client: Client, ga
 
 
 def test_the_demos_data_are_written_once(table: Table, demo_data: str) -> None:
-    """A second run finds the last object of each part, and writes nothing."""
+    """A second run finds the last object of each part, and does not write."""
     assert demo_data.count("Loading") == 4
     said = StringIO()
     assert 900 < len(everything(table)) < 1_500
@@ -335,7 +335,7 @@ def test_the_demos_data_are_written_once(table: Table, demo_data: str) -> None:
 
 @contextlib.contextmanager
 def ending(number: int) -> Iterator[None]:
-    """Within the block so many writes are carried out, and then the process ends, also within a batch."""
+    """End the process within the block after a number of writes, also within a batch."""
     sent = iter(range(number))
 
     def end(operation: str, params: Any) -> None:
@@ -374,7 +374,7 @@ def test_the_demos_data_are_for_a_local_engine_only() -> None:
 
 
 def test_the_demos_migrations_are_those_of_its_models() -> None:
-    """``makemigrations`` finds nothing to write; the tests' settings leave migrations out, so another process asks."""
+    """``makemigrations`` finds no change; another process runs it, because the tests' settings omit migrations."""
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "project.settings"}
     ended = children.run(["manage.py", "makemigrations", "--check", "--dry-run"], env=environment)
     assert (ended.returncode, ended.stdout.strip()) == (0, "No changes detected")

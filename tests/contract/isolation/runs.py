@@ -1,4 +1,4 @@
-"""Test runs of ``tests.isolated_project`` in child processes, beside a development table that must stay as it is."""
+"""Runs of ``tests.isolated_project`` in child processes, next to a development table that must not change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests import children
 
 ROOT = Path(__file__).resolve().parents[3]
 SECONDS = 400
-#: What the pytest of a project loads. Others that are installed here would take as long as its tests.
+#: The pytest plugins of a project. Other installed ones would take as long as its tests.
 PLUGINS = ("no:cacheprovider", "xdist.plugin", "pytest_django.plugin", "dynamo_single.pytest_plugin")
 
 
@@ -33,7 +33,7 @@ class Development:
         return f"{self.table.settings.place.replace('http', 'dynamodb', 1)}/{self.table.name}?region=us-east-1"
 
     def state(self) -> tuple[Any, ...]:
-        """The engine's tables, and what the development table holds."""
+        """Return the engine's tables, and the contents of the development table."""
         items = self.table.send(Request("Scan"))["Items"]
         return sorted(self.tables()), sorted(items, key=lambda item: str(item["pk"]))
 

@@ -71,7 +71,7 @@ def test_an_adopted_table_and_its_companion_have_test_tables(running: Developmen
 
 @pytest.mark.parametrize("settings", SETTINGS[:2])
 def test_many_tests_write_the_same_keys_in_parallel(running: Development, settings: str) -> None:
-    """No process sees what another one writes."""
+    """No process sees another one's writes."""
     before = running.state()
     said = running.django(f"{PROJECT}.same_keys", "--noinput", "--parallel", "4", settings=settings)
     assert f"Ran {8 * OF_A_CLASS} tests" in said
@@ -91,7 +91,7 @@ def test_what_was_there_when_the_tests_began_comes_back(running: Development, se
     [("settings", "refused"), ("settings_sql", "refused"), ("settings_sql", "refused.InSimpleTestCase")],
 )
 def test_a_test_reaches_no_table_but_its_own(running: Development, settings: str, label: str) -> None:
-    """Requests outside of test tables are refused, also where no test of the run has a database."""
+    """Requests outside test tables raise an error, even if no test uses a database."""
     before = running.state()
     said = running.django(f"{PROJECT}.{label}", "--noinput", settings=settings)
     assert said.endswith("ended with 0"), said
@@ -100,7 +100,7 @@ def test_a_test_reaches_no_table_but_its_own(running: Development, settings: str
 
 @pytest.mark.parametrize(("settings", "parallel"), [("settings_sql", ("--parallel", "2")), ("settings_mixed", ())])
 def test_rows_and_items_are_given_back_together(running: Development, settings: str, parallel: tuple[str, ...]) -> None:
-    """Beside an SQL database each test and each class leaves both as it found them."""
+    """Next to an SQL database, each test and each class restores both."""
     said = running.django(f"{PROJECT}.beside_sql", "--noinput", *parallel, settings=settings)
     assert said.endswith("ended with 0"), said
 
@@ -112,7 +112,7 @@ def test_without_sql_a_test_can_flush(running: Development) -> None:
 
 
 def test_a_runner_without_our_command_makes_test_tables_too(running: Development) -> None:
-    """Without SQL the engine itself is asked, whoever runs the tests."""
+    """Without SQL, the engine creates them for any runner."""
     before = running.state()
     said = running.python("tests.isolated_project.own_runner", f"{STOCK}.InTestCase")
     assert said.endswith("ended with 0"), said
@@ -120,7 +120,7 @@ def test_a_runner_without_our_command_makes_test_tables_too(running: Development
 
 
 def test_the_test_table_is_made_on_the_engine_that_runs(running: Development) -> None:
-    """The run says where its table is."""
+    """The output names the table's place."""
     said = running.django(f"{STOCK}.AfterData", "--noinput")
     assert re.search(f"Test table 'test_notes_run[0-9a-f]{{8}}' at {running.table.settings.place}\\.", said)
 
@@ -134,7 +134,7 @@ def test_a_table_that_is_not_local_is_never_used(running: Development) -> None:
 
 
 def test_keepdb_keeps_the_table_and_empties_it(running: Development) -> None:
-    """The second run uses the table of the first, and begins with an empty one, whatever was left in it."""
+    """The second run uses the first one's table, and empties it first."""
     first = running.django(f"{STOCK}.AfterData", "--keepdb")
     assert "test_notes" in running.tables(), first
     keys = {"pk": {"S": "NOTE#left"}, "sk": {"S": "#METADATA"}, "gs1pk": {"S": "NOTE"}, "gs1sk": {"S": "left"}}
@@ -152,7 +152,7 @@ def test_two_runs_at_the_same_time_share_no_table(running: Development) -> None:
 
 
 def test_the_table_of_a_killed_run_is_removed(running: Development) -> None:
-    """The next run names it, and asks no question."""
+    """The next run names it without a question."""
     running.django(f"{PROJECT}.killed", "--noinput")
     (left,) = {*running.tables()} - {"notes"}
     said = running.django(f"{STOCK}.AfterData")
@@ -172,7 +172,7 @@ def test_the_table_of_a_run_that_goes_on_is_kept(running: Development) -> None:
 
 
 def test_the_table_of_an_unknown_run_is_kept_for_a_day(running: Development) -> None:
-    """It may be one of a container with files of its own."""
+    """It may belong to a container with separate files."""
     name = "test_notes_run0123abcd"
     assert not run_locks.is_left_over(name, lambda: time.time() - 23 * 3600)
     assert run_locks.is_left_over(name, lambda: time.time() - 25 * 3600)
@@ -181,7 +181,7 @@ def test_the_table_of_an_unknown_run_is_kept_for_a_day(running: Development) -> 
 
 @pytest.mark.parametrize("settings", SETTINGS[:2])
 def test_a_tests_writes_are_undone_without_a_scan(running: Development, settings: str) -> None:
-    """Data of a class are created once; what other clients and processes wrote is found all the same."""
+    """Data of a class are created once; writes of other clients and processes are found anyway."""
     said = running.django(f"{PROJECT}.recorded", "--noinput", settings=settings)
     assert "Ran 10 tests" in said
     assert said.endswith("ended with 0"), said
@@ -189,7 +189,7 @@ def test_a_tests_writes_are_undone_without_a_scan(running: Development, settings
 
 @pytest.mark.parametrize("settings", SETTINGS[:2])
 def test_a_preparation_that_fails_leaves_nothing(running: Development, settings: str) -> None:
-    """Neither fixtures nor data of a class that were written by half are in the next test's table."""
+    """Partly written fixtures or class data are not in the next test's table."""
     said = running.django(f"{PROJECT}.broken", "--noinput", settings=settings)
     assert "FAILED (errors=4)" in said, said
 

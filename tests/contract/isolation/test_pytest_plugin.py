@@ -1,4 +1,4 @@
-"""pytest with pytest-django and our plugin: marked tests write into test tables, and no test reaches another table."""
+"""pytest with pytest-django and our plugin: marked tests use test tables, and no test uses another table."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_many_tests_write_the_same_keys(running: Development, settings: str, wor
     [("settings", "0"), ("settings_sql", "2 forked"), pytest.param("settings", "2", marks=deep)],
 )
 def test_djangos_classes_run_under_pytest(running: Development, settings: str, workers: str) -> None:
-    """Test classes are joined in the same way."""
+    """Test classes are integrated the same way."""
     before = running.state()
     said = running.pytest(*processes(workers), CLASSES, settings=settings)
     assert "39 passed" in said
@@ -63,7 +63,7 @@ def test_djangos_classes_run_under_pytest(running: Development, settings: str, w
 
 
 def test_a_failing_test_shows_its_requests(running: Development) -> None:
-    """What the fixture prints stands beside the failure."""
+    """The failure contains the fixture's output."""
     said = running.pytest("tests/isolated_project/failing.py")
     assert "Requests: 1, capacity units: 2\n1. PutItem {'" in said
     assert said.endswith("ended with 1"), said
@@ -83,7 +83,7 @@ def test_pytest_finds_the_plugin_where_the_package_is_installed() -> None:
 
 
 def test_without_the_plugin_no_table_is_reached_but_those_of_own_engines(running: Development) -> None:
-    """Neither by the tests nor by their processes; the message says how they get one."""
+    """This includes the tests and their processes; the message names the alternative."""
     before = running.state()
     said = running.pytest("tests/isolated_project/unplugged.py", plugins=PLUGINS[:-1])
     assert "5 passed, 1 skipped" in said, said
@@ -91,6 +91,6 @@ def test_without_the_plugin_no_table_is_reached_but_those_of_own_engines(running
 
 
 def test_test_functions_are_undone_without_a_scan(running: Development) -> None:
-    """But for the last one of each file."""
+    """Only the last test of each file scans."""
     said = running.pytest("tests/isolated_project/scanned.py")
     assert "3 passed" in said, said

@@ -1,4 +1,4 @@
-"""An API of the test models, with the classes of ``contrib.rest_framework`` and nothing else."""
+"""An API of the test models, only with the classes of ``contrib.rest_framework``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.catalog.servers import GameServer
 
 
 class FivePerPage(pagination.CursorPagination):
-    """Five objects on a page, or as many as are asked for."""
+    """Five objects on a page, or the requested number."""
 
     page_size = 5
     page_size_query_param = "size"

@@ -25,7 +25,7 @@ def test_missing_object_is_not_found(client: APIClient) -> None:
 
 
 def test_taken_key_is_a_conflict(client: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where another request was faster than the serializer's validators."""
+    """Another request is faster than the serializer's validators."""
     Order.objects.create(customer="a", number=1, status="first")
     monkeypatch.setattr("rest_framework.serializers.ModelSerializer.get_validators", lambda self: [])
     response = client.post("/api/orders/", {"customer": "a", "number": 1})
@@ -78,7 +78,7 @@ def test_changed_immutable_attribute_names_its_field(client: APIClient) -> None:
 
 
 def test_unsupported_change_names_no_filter(client: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the model itself refuses the write."""
+    """The model itself rejects the write."""
     company = Company.objects.create(name="Acme")
     monkeypatch.setattr(Company, "save", _refuse)
     response = client.patch(f"/api/companies/{company.pk}/", {"name": "Other"})

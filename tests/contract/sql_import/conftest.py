@@ -1,4 +1,4 @@
-"""An SQL database of an earlier project, in a file, beside the table."""
+"""An SQL database file of an earlier project next to the table."""
 
 from __future__ import annotations
 

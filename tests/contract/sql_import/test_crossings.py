@@ -1,4 +1,4 @@
-"""``dynamo_import_sql`` with what else a model can have, and with databases that fail."""
+"""``dynamo_import_sql`` with all other features of a model, and with failing databases."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_choices_are_validated(own: Any, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_versions_begin_with_one(own: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """As if ``save()`` had created the object, so that the next write notices a concurrent one."""
+    """As after ``save()``, the next write detects a concurrent one."""
     made = declare(
         "Paper",
         ("PAPER#{paper_id}", "#METADATA"),
@@ -118,7 +118,7 @@ def test_numbers_that_would_be_cut_are_refused(own: Any, capsys: pytest.CaptureF
 
 
 def test_sharded_objects_are_found_again(own: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """The shard follows from the identifier and the time."""
+    """The identifier and the time determine the shard."""
     fields = {"visit_id": sql.CharField(max_length=9, primary_key=True), "at": sql.DateTimeField()}
     own("Visit", fields, *({"visit_id": f"v{number}", "at": MOMENT} for number in range(5)))
     assert line(run(capsys, modules=["Visit"]), "catalog.Visit") == "5 rows: 5 created."
@@ -150,7 +150,7 @@ def test_relation_becomes_a_declared_model(own: Any, rows: Rows, capsys: pytest.
 
 
 def test_references_need_no_foreign_keys(own: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """The model of a reference says which rows its column means."""
+    """The model of a reference determines the meaning of its column."""
     tag = declare("Label", ("LABEL#{word}", "#METADATA"), word=models.UnicodeAttribute())
     paper = declare(
         "Paper",
@@ -165,7 +165,7 @@ def test_references_need_no_foreign_keys(own: Any, capsys: pytest.CaptureFixture
 
 
 def test_omitted_models_leave_their_relations(own: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """A relation needs no option of its own, and a relation alone can be omitted."""
+    """A relation needs no separate option, and can be omitted alone."""
     tag = declare("Label", ("LABEL#{label_id}", "#METADATA"), label_id=models.IdAttribute())
     declare(
         "Paper",

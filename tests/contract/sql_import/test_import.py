@@ -36,14 +36,14 @@ NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
 
 
 def run(capsys: pytest.CaptureFixture[str], *maps: str, **options: Any) -> str:
-    """What the command prints; it imports the kinds of rows that the test has inserted."""
+    """Return the command's output for the kinds of rows in the test."""
     given = {"modules": sorted(Rows.modules) or MODULES[:1], "maps": [*maps], **options}
     call_command("dynamo_import_sql", database=OLD, **given)
     return capsys.readouterr().out
 
 
 def refused(capsys: pytest.CaptureFixture[str], *maps: str, **options: Any) -> str:
-    """What the command prints before it ends with status 1."""
+    """Return the command's output before it exits with 1."""
     with pytest.raises(CommandError):
         run(capsys, *maps, **options)
     return capsys.readouterr().out
@@ -81,7 +81,7 @@ SAMPLE = {
 
 
 def test_every_type_is_converted(rows: Rows, capsys: pytest.CaptureFixture[str]) -> None:
-    """A value of each of Django's types becomes that of the attribute."""
+    """Values of each of Django's types become the attribute's."""
     rows.add("Sample", SAMPLE)
     assert line(run(capsys), "catalog.Sample") == "1 row: 1 created."
     found = Sample.objects.get(pk="s#1/~")
@@ -102,7 +102,7 @@ def test_missing_and_empty_values_stay_apart(rows: Rows, capsys: pytest.CaptureF
 def test_introspected_tables_become_the_same_objects(
     rows: Rows, table: Table, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without a module, the attributes decide how a column is read."""
+    """Without a module, the attributes determine how a column is read."""
     rows.add("Sample", SAMPLE, {"sample_id": "other", "parent_id": SAMPLE["sample_id"]})
     run(capsys)
     before = everything(table)
@@ -123,7 +123,7 @@ def test_references_follow_the_keys_of_their_objects(rows: Rows, capsys: pytest.
 
 
 def test_nothing_is_written_again(rows: Rows, table: Table, capsys: pytest.CaptureFixture[str]) -> None:
-    """What exists is read by keys, and compared."""
+    """Existing objects are read by key and compared."""
     rows.add("GameTag", *({"word": f"w{number}"} for number in range(120)))
     with assert_requests(["BatchGetItem"] * 2 + ["BatchExecuteStatement"] * 5):
         assert line(run(capsys), "catalog.GameTag") == "120 rows: 120 created."
@@ -134,7 +134,7 @@ def test_nothing_is_written_again(rows: Rows, table: Table, capsys: pytest.Captu
 
 
 def test_new_rows_are_picked_up(rows: Rows, capsys: pytest.CaptureFixture[str]) -> None:
-    """A row that was inserted since is created; one that was changed is reported and not updated."""
+    """A new row is created; a changed one is reported without an update."""
     rows.add("Estate", {"id": 1, "tenant": "a", "code": 1, "name": "old"})
     run(capsys)
     rows.add("Estate", {"id": 2, "tenant": "a", "code": 2, "name": "new"})
@@ -151,7 +151,7 @@ def a_volume(number: int, **values: Any) -> dict[str, Any]:
 
 
 def test_copies_counters_and_claims_are_written(rows: Rows, capsys: pytest.CaptureFixture[str]) -> None:
-    """In transactions with their objects, by as few requests as they fit into; times are those of the rows."""
+    """They are in transactions with their objects, in as few requests as possible; times are those of the rows."""
     rows.add("Aisle", {"aisle_id": "a", "name": "Ants"}, {"aisle_id": "b", "name": "Bees"})
     rows.add("Volume", *(a_volume(n, aisle_id="ab"[n % 2], isbn=f"i{n}", slot=n) for n in range(60)))
     assert line(run(capsys), "catalog.Volume") == "60 rows: 60 created."
@@ -162,7 +162,7 @@ def test_copies_counters_and_claims_are_written(rows: Rows, capsys: pytest.Captu
 
 
 def test_taken_unique_values_are_reported(rows: Rows, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """With the row's primary key, and without the value; the others of its transaction are written."""
+    """The report contains the row's primary key without the value; the rest of its transaction is written."""
     rows.add("Aisle", {"aisle_id": "a", "name": "Ants"})
     rows.add("Volume", *(a_volume(n, aisle_id="a", isbn="hidden" if n in (3, 7) else None) for n in range(10)))
     rejects = tmp_path / "rejects.jsonl"
@@ -182,7 +182,7 @@ def test_taken_unique_values_are_reported(rows: Rows, capsys: pytest.CaptureFixt
 
 
 def test_rows_of_the_trash_stay_there(rows: Rows, capsys: pytest.CaptureFixture[str]) -> None:
-    """With the time of their deletion, without claims, and not counted; whatever their parent is."""
+    """They keep the time of their deletion, have no claims, and do not count; the parent's state does not matter."""
     rows.add("Aisle", {"aisle_id": "a", "name": "Ants", "deleted_at": MOMENT}, {"aisle_id": "b", "name": "Bees"})
     rows.add("Volume", a_volume(1, aisle_id="a", deleted_at=MOMENT, isbn="i"), a_volume(2, aisle_id="b", isbn="i"))
     run(capsys)
@@ -260,14 +260,14 @@ def test_values_that_do_not_fit_are_reported(
 
 
 def test_validators_can_be_left_out(rows: Rows, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is stored then is what ``save()`` takes."""
+    """The stored values are those that ``save()`` accepts."""
     rows.add("Sample", {"sample_id": "a", "text": "x" * 41})
     run(capsys, validate=False)
     assert Sample.objects.get(pk="a").text == "x" * 41
 
 
 def test_columns_are_mapped(rows: Rows, capsys: pytest.CaptureFixture[str]) -> None:
-    """A field to an attribute of another name, a content type to its label, and one that is left out."""
+    """A field maps to another name, a content type to its label, and one column is omitted."""
     type_of = rows.models["ContentType"]._base_manager.using(OLD).create(app_label="catalog", model="sample")
     rows.add("Order", {"id": 1, "buyer": "c#d", "number": 4, "about_id": type_of.pk})
     said = run(capsys, "Order.buyer=customer", "catalog.Order.about=status", "order.id=")
@@ -291,14 +291,14 @@ def test_columns_are_mapped(rows: Rows, capsys: pytest.CaptureFixture[str]) -> N
 def test_what_would_be_lost_is_refused(
     rows: Rows, table: Table, capsys: pytest.CaptureFixture[str], maps: list[str], problem: str
 ) -> None:
-    """Before anything is written, with what to do."""
+    """The error occurs before any write, and names the alternative."""
     with pytest.raises(CommandError) as raised:
         call_command("dynamo_import_sql", database=OLD, modules=[f"{OLD_MODELS}.orders"], maps=maps)
     assert problem in str(raised.value)
 
 
 def test_dry_run_writes_nothing(rows: Rows, table: Table, capsys: pytest.CaptureFixture[str]) -> None:
-    """It reads, compares, and says what would be done, and about what it costs."""
+    """It reads, compares, and reports the expected writes and their approximate cost."""
     rows.add("GameTag", *({"word": f"w{number}"} for number in range(30)))
     before = everything(table)
     said = run(capsys, dry_run=True)
@@ -308,7 +308,7 @@ def test_dry_run_writes_nothing(rows: Rows, table: Table, capsys: pytest.Capture
 
 
 def test_check_ends_with_status_one_until_all_is_stored(rows: Rows, capsys: pytest.CaptureFixture[str]) -> None:
-    """Missing objects, and those with other values."""
+    """This includes missing objects, and objects with other values."""
     rows.add("GameTag", {"word": "a"})
     with pytest.raises(CommandError, match="1 row not stored"):
         run(capsys, check=True)
@@ -317,7 +317,7 @@ def test_check_ends_with_status_one_until_all_is_stored(rows: Rows, capsys: pyte
 
 
 def test_users_log_in_with_their_passwords(rows: Rows, capsys: pytest.CaptureFixture[str]) -> None:
-    """With groups, permissions and times; no e-mail is sent."""
+    """They keep groups, permissions and times, and no e-mail is sent."""
     type_of = rows.models["ContentType"]._base_manager.using(OLD).create(app_label="catalog", model="sample")
     permissions = rows.models["Permission"]._base_manager.using(OLD)
     may_add = permissions.create(content_type=type_of, codename="add_sample", name="x")
@@ -353,7 +353,7 @@ def test_users_log_in_with_their_passwords(rows: Rows, capsys: pytest.CaptureFix
 
 
 def test_no_signal_is_sent(rows: Rows, capsys: pytest.CaptureFixture[str]) -> None:
-    """Neither for objects nor for relations."""
+    """This includes objects and relations."""
     rows.add("Aisle", {"aisle_id": "a", "name": "Ants"})
     rows.add("Volume", a_volume(1, aisle_id="a"))
     heard: list[Any] = []
@@ -373,7 +373,7 @@ def test_no_signal_is_sent(rows: Rows, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_objects_are_never_overwritten(rows: Rows, table: Table, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is stored under the key of a row stays, whatever it is."""
+    """An existing item with a row's key is kept, whatever it is."""
     key = {"pk": {"S": "GAMETAG#a"}, "sk": {"S": "#METADATA"}}
     table.send(Request("PutItem", {"Item": {**key, "itemType": {"S": "Other"}}}))
     rows.add("GameTag", {"word": "a"})
@@ -386,7 +386,7 @@ def test_objects_are_never_overwritten(rows: Rows, table: Table, capsys: pytest.
 def test_introspected_users_have_groups_and_permissions(
     rows: Rows, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, has_foreign_keys: bool
 ) -> None:
-    """Django's tables of users are found by their names; so are the tables of relations."""
+    """Django's tables of users and of relations are found by name."""
     if not has_foreign_keys:
         monkeypatch.setattr(type(connections[OLD].introspection), "get_relations", lambda *_: {})
     type_of = rows.models["ContentType"]._base_manager.using(OLD).create(app_label="catalog", model="sample")
@@ -446,7 +446,7 @@ def test_projects_without_time_zones_read_local_times(
 def test_objects_are_created_without_statements(
     rows: Rows, table: Table, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the role or the engine does not permit them, each object is a PutItem."""
+    """Without permission or support, each object is a PutItem."""
     rows.add("GameTag", *({"word": f"w{number}"} for number in range(3)))
     monkeypatch.setattr(get_table(), "takes_statements", False)
     with assert_requests(["BatchGetItem", "PutItem", "PutItem", "PutItem"]):
@@ -471,7 +471,7 @@ def test_primary_keys_that_are_secrets_are_masked(rows: Rows, capsys: pytest.Cap
 
 
 def test_an_unreachable_table_ends_the_import(rows: Rows, table: Table, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is no property of a row: the error says what to do, and another run completes it."""
+    """The error is not about a row: it names the next step, and another run completes the import."""
     rows.add("GameTag", *({"word": f"w{number:02}"} for number in range(60)))
 
     def fail(operation: str, params: Any) -> None:

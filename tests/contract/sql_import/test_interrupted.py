@@ -1,4 +1,4 @@
-"""An import that ends anywhere is completed by another one."""
+"""Another run completes an import that ended at any point."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.settings import *
 
 DATABASES = {**DATABASES, "old": {"ENGINE": "django.db.backends.sqlite3", "NAME": "old.sqlite3"}}
 """
-#: How many volumes there are; a process is killed after each ``STEP`` items.
+#: The number of volumes; a process is killed after each ``STEP`` items.
 VOLUMES, STEP = examples(60, 1500), examples(50, 300)
 
 
@@ -87,12 +87,12 @@ def started(folder: Path, table: Table) -> children.Child:
 
 
 def count(table: Table) -> int:
-    """How many items there are."""
+    """Return the number of items."""
     return sum(int(page["Count"]) for page in table.pages(Request("Scan", {"Select": "COUNT"})))
 
 
 def test_killed_processes_leave_nothing_twice(rows: Rows, table: Table, database: Path) -> None:
-    """Processes are killed in the middle of their writes; the last one completes what all of them have begun."""
+    """Processes are killed during their writes, and the last one completes all of them."""
     fill(rows, VOLUMES)
     folder = database.parent
     (folder / "import_settings.py").write_text(SETTINGS)
@@ -115,7 +115,7 @@ def test_killed_processes_leave_nothing_twice(rows: Rows, table: Table, database
 
 
 def test_two_processes_import_at_the_same_time(rows: Rows, table: Table, database: Path) -> None:
-    """Each object is created by one of them."""
+    """One of them creates each object."""
     fill(rows, VOLUMES)
     (database.parent / "import_settings.py").write_text(SETTINGS)
     both = [started(database.parent, table), started(database.parent, table)]

@@ -20,13 +20,13 @@ TREES = "tests.contract.sql_import.trees"
 
 
 def checked(to: str) -> Any:
-    """A reference to an object that has to be stored."""
+    """Return a reference to an object that must be stored."""
     return models.ReferenceAttribute(to, on_delete=models.PROTECT, null=True, checked=True, related_name="+")
 
 
 @pytest.fixture
 def trees(rows: Rows) -> Iterator[dict[str, Any]]:
-    """The models in DynamoDB, with references that are checked, and the tables."""
+    """Create the models in DynamoDB with checked references, and the tables."""
     with forgotten():
         made = {
             "Node": declare(
@@ -66,7 +66,7 @@ def trees(rows: Rows) -> Iterator[dict[str, Any]]:
 def test_rows_wait_for_rows_of_their_table(
     rows: Rows, trees: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A chain whose rows come before those that they refer to; one page of rows is in memory."""
+    """Rows of a chain come before their references; one page of rows is in memory."""
     rows.add("Node", *({"node_id": f"n{n}", "parent_id": f"n{n + 1}" if n < 9 else None} for n in range(10)))
     said = run(capsys, "Bud=", modules=[TREES], chunk_size=3)
     assert line(said, "catalog.Node") == "10 rows: 10 created."
@@ -77,7 +77,7 @@ def test_rows_wait_for_rows_of_their_table(
 def test_rows_wait_for_rows_of_later_tables(
     rows: Rows, trees: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever order the tables have, a circle of models is imported if its rows are no circle."""
+    """In any order of tables, a circle of models is imported if its rows are not circular."""
     rows.add("Node", {"node_id": "a", "leaf_id": "y"}, {"node_id": "b"}, {"node_id": "c", "parent_id": "a"})
     rows.add("Leaf", {"leaf_id": "x", "node_id": "c"}, {"leaf_id": "y", "node_id": "b"})
     said = run(capsys, "Bud=", modules=[TREES])
@@ -97,7 +97,7 @@ def test_rows_of_a_circle_are_refused(rows: Rows, trees: dict[str, Any], capsys:
 
 
 def test_inherited_columns_are_read(rows: Rows, trees: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    """A row of a model that inherits another one's table has the columns of both."""
+    """A row of a model with multi-table inheritance has the columns of both tables."""
     rows.add("Node", {"node_id": "a"})
     rows.models["Bud"](leaf_id="z", node_id="a", colour="red").save(using=OLD)
     run(capsys, "Bud.leaf_ptr=", modules=[TREES])
@@ -107,7 +107,7 @@ def test_inherited_columns_are_read(rows: Rows, trees: dict[str, Any], capsys: p
 
 
 def test_live_objects_need_their_references(rows: Rows, capsys: pytest.CaptureFixture[str]) -> None:
-    """A checked reference to an object that is missing, or in the trash, is refused as ``save()`` refuses it."""
+    """As in ``save()``, a checked reference to a missing or deleted object raises an error."""
     rows.add("Theatre", {"theatre_id": "a"}, {"theatre_id": "b", "deleted_at": "2019-01-01T00:00Z"})
     rows.add("Play", *({"play_id": each, "theatre_id": each} for each in "abc"))
     said = refused(capsys)
@@ -116,7 +116,7 @@ def test_live_objects_need_their_references(rows: Rows, capsys: pytest.CaptureFi
 
 
 def test_unknown_databases_are_refused(rows: Rows) -> None:
-    """Nothing is guessed."""
+    """The engine is never guessed."""
     for alias, problem in (("none", "DATABASES has no such alias"), ("default", "this is DynamoDB")):
         with pytest.raises(CommandError, match=problem):
             call_command("dynamo_import_sql", database=alias)

@@ -1,4 +1,4 @@
-"""Any rows become equal objects, however the database is read and however the table was before."""
+"""Any rows become equal objects, for any way to read the database and any former table."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def imported(**options: Any) -> None:
 def test_random_rows_become_equal_objects(
     rows: Rows, table: Table, found: dict[str, dict[str, Any]], introspects: bool, size: int
 ) -> None:
-    """The values of each type are those of the row; a second import, the other way, finds nothing to do."""
+    """The values of each type are the row's; a second import in the other way finds no difference."""
     contents.restore(table, {})
     rows.of("Sample").delete()
     rows.add("Sample", *({"sample_id": pk, **row} for pk, row in found.items()))
@@ -97,7 +97,7 @@ VOLUMES = st.lists(
 @settings(max_examples=examples(6, 300))
 @given(found=VOLUMES, size=st.integers(1, 5))
 def test_random_relations_are_counted(rows: Rows, table: Table, found: list[dict[str, Any]], size: int) -> None:
-    """Of rows that collide, the first is stored; counters, claims and copies are those of the objects that are."""
+    """The first of conflicting rows is stored; counters, claims and copies match the stored objects."""
     contents.restore(table, {})
     for name in ("Volume", "Aisle"):
         rows.of(name).delete()

@@ -1,4 +1,4 @@
-"""What ``dynamo_import_sql`` needs of a project."""
+"""The requirements of ``dynamo_import_sql`` for a project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that refer to themselves and to each other, and one that inherits another one's table."""
+"""Models that refer to themselves and to each other, and one with multi-table inheritance."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.db.models import CASCADE
 
 
 class Node(models.Model):
-    """An object below another one of its kind."""
+    """An object below another one of its model."""
 
     node_id = models.CharField(max_length=20, primary_key=True)
     parent = models.ForeignKey("self", CASCADE, null=True)

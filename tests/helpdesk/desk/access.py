@@ -1,4 +1,4 @@
-"""The organizations that a user may see: those of the user's memberships."""
+"""The organizations that a user may see, by the user's memberships."""
 
 from django.http import Http404
 

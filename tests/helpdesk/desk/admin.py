@@ -53,7 +53,7 @@ class TicketAdmin(DynamoModelAdmin):
 
 @admin.register(Comment)
 class CommentAdmin(DynamoModelAdmin):
-    """All comments, in the order in which they were written."""
+    """All comments in the order of their creation."""
 
     list_display = ("text", "ticket", "created_by")
 

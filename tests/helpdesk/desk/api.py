@@ -1,4 +1,4 @@
-"""The REST API: a user sees the organizations of the user's memberships, and what belongs to them."""
+"""The REST API: users see the organizations of their memberships, and their contents."""
 
 from django.http import Http404
 from dynamo_single.contrib.rest_framework.serializers import ModelSerializer
@@ -81,7 +81,7 @@ def access_to(user, pk):
 
 
 class OrganizationViewSet(viewsets.ModelViewSet):
-    """The user's organizations; whoever creates one owns it."""
+    """The user's organizations; the creator of an organization owns it."""
 
     serializer_class = OrganizationSerializer
     search_fields = ("name",)
@@ -106,7 +106,7 @@ class OrganizationViewSet(viewsets.ModelViewSet):
 
 
 class TicketViewSet(viewsets.ModelViewSet):
-    """The tickets of the user's organizations: ``?organization=...&status=open``, or those of one assignee."""
+    """The tickets of the user's organizations (``?organization=...&status=open``), or of one assignee."""
 
     serializer_class = TicketSerializer
     filter_fields = ("organization", "status", "priority", "assignee", "ticket_id")

@@ -61,7 +61,7 @@ class Tag(models.Model):
 
 
 class Ticket(models.AuthoredModel, models.TimestampedModel, models.SoftDeleteModel):
-    """A question of a customer."""
+    """A customer's question."""
 
     organization = models.ReferenceAttribute(Organization, on_delete=models.CASCADE)
     ticket_id = models.IdAttribute(kind="ulid")
@@ -93,7 +93,7 @@ class Ticket(models.AuthoredModel, models.TimestampedModel, models.SoftDeleteMod
 
 
 class Comment(models.AuthoredModel, models.TimestampedModel, models.SoftDeleteModel):
-    """An answer to a ticket; the comments of a ticket are one partition."""
+    """A reply to a ticket; the comments of a ticket are in one partition."""
 
     ticket = models.ReferenceAttribute(Ticket, on_delete=models.CASCADE)
     comment_id = models.IdAttribute(kind="ulid")

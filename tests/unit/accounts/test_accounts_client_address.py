@@ -1,4 +1,4 @@
-"""Where a login comes from, behind proxies and without them."""
+"""The client's address of a login, with and without proxies."""
 
 from __future__ import annotations
 

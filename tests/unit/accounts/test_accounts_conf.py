@@ -1,4 +1,4 @@
-"""The setting ACCOUNTS: what it may hold, and what a mistake is told."""
+"""The setting ACCOUNTS: its valid values, and messages of mistakes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_nothing_has_to_be_set() -> None:
 
 
 def test_every_key_can_be_set() -> None:
-    """Each key's value is taken over."""
+    """Each key's value is used."""
     values = {
         "LOGIN_WITH": ["email"],
         "UNCONFIRMED_MAY_LOG_IN": True,
@@ -83,7 +83,7 @@ def test_every_key_can_be_set() -> None:
     ],
 )
 def test_a_mistake_is_refused_at_start_up(value: Any, said: str) -> None:
-    """Every mistake is a ConfigurationError that names the key and what is allowed."""
+    """Every mistake raises a ConfigurationError with the key and its valid values."""
     with override_settings(ACCOUNTS=value), pytest.raises(ConfigurationError, match=said):
         apps.get_app_config("dynamo_accounts").ready()
 
@@ -118,7 +118,7 @@ def test_the_login_forms_ask_for_what_is_allowed(allowed: list[str], label: str,
     ],
 )
 def test_a_deployment_has_to_say_whose_address_the_connections_is(values: Any, expected: list[str]) -> None:
-    """W001 is found by ``check --deploy`` only, until the setting says that there is a proxy, or that there is none."""
+    """Only ``check --deploy`` reports W001, until the setting states whether there is a proxy."""
     with override_settings(ACCOUNTS=values):
         assert [message.id for message in check_client_address()] == expected
     assert check_client_address not in registry.get_checks()
@@ -135,7 +135,7 @@ def test_a_deployment_has_to_say_whose_address_the_connections_is(values: Any, e
     ],
 )
 def test_numbers_that_nobody_can_confirm_are_reported(values: Any, expected: list[str]) -> None:
-    """W003 is found by every ``check``: the page on which a number is added is not there."""
+    """Every ``check`` reports W003: the page that adds a number does not exist."""
     with override_settings(ACCOUNTS=values):
         assert [message.id for message in check_phone_sender()] == expected
     assert check_phone_sender in registry.get_checks()
@@ -155,7 +155,7 @@ def test_numbers_that_nobody_can_confirm_are_reported(values: Any, expected: lis
     ],
 )
 def test_weak_pepper_keys_are_reported(values: Any, expected: list[str]) -> None:
-    """W004 is found by ``check --deploy``, and repeats no key."""
+    """``check --deploy`` reports W004 without the key."""
     with override_settings(ACCOUNTS={"LOGIN_WITH": ["username"], "SECRETS": {"username": 6}, **values}):
         found = check_pepper_key()
     assert [message.id for message in found] == expected

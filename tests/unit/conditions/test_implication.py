@@ -1,4 +1,4 @@
-"""What follows from what: never where an item says otherwise, and wherever a query names what an index asks for."""
+"""Implications of conditions: no item contradicts one, and a query that names an index's condition has one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ITEMS = st.dictionaries(NAMES, VALUES)
 
 
 def stored(name: str, operator: str, *values: Any) -> Stored:
-    """A comparison with texts and numbers."""
+    """Draw a comparison of strings and numbers."""
     return Stored(name, operator, tuple({"S": each} if isinstance(each, str) else {"N": str(each)} for each in values))
 
 
@@ -50,7 +50,7 @@ CONDITIONS: st.SearchStrategy[Condition] = st.recursive(
 
 @given(CONDITIONS, CONDITIONS, st.lists(ITEMS, min_size=20, max_size=40))
 def test_nothing_follows_that_an_item_contradicts(one: Condition, other: Condition, items: list[Any]) -> None:
-    """Neither of two conditions by themselves, nor of one with the other."""
+    """This includes two separate conditions, and combined ones."""
     for before, after in ((one, other), (other, one), (join((one, other)), one), (one, join((one, other)))):
         if implies(simplify(before), simplify(after)):
             assert all(matches(after, item) for item in items if matches(before, item))
@@ -58,7 +58,7 @@ def test_nothing_follows_that_an_item_contradicts(one: Condition, other: Conditi
 
 @given(CONDITIONS, NAMES, st.booleans(), st.lists(ITEMS, min_size=20, max_size=40))
 def test_a_value_that_is_there_is_there(condition: Condition, name: str, text: bool, items: list[Any]) -> None:
-    """And it is no empty text, if that was asked."""
+    """A compared value exists, and is not empty if the comparison excludes this."""
     if gives_value(simplify(condition), name, text=text):
         for item in items:
             if matches(condition, item):

@@ -103,7 +103,7 @@ def test_model_names(condition: Condition, expected: bool) -> None:
 
 
 def test_unknown_operator() -> None:
-    """An operator that there is not is refused."""
+    """An unknown operator raises an error."""
     with pytest.raises(NotSupported, match="'~' is not an operator"):
         matches(Stored("name", "~", ({"S": "x"},)), ITEM)
 
@@ -149,7 +149,7 @@ def test_laws_of_logic(one: Condition, two: Condition, item: Any) -> None:
 
 @given(items, st.sampled_from([1, 2]))
 def test_a_present_number_is_below_at_or_above(item: Any, number: int) -> None:
-    """Of less, equal and greater exactly one holds if the attribute is there, and none if it is not."""
+    """Exactly one of less, equal and greater applies to an existing attribute, and none to a missing one."""
     held = [matches(compare(**{f"age__{operator}": number}), item, PERSON) for operator in ("lt", "exact", "gt")]
     assert sum(held) == ("age" in item)
 

@@ -1,4 +1,4 @@
-"""Conditions as plain tuples say the same as the conditions."""
+"""Conditions as plain tuples equal the conditions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONDITIONS = [
 
 @pytest.mark.parametrize("condition", CONDITIONS, ids=str)
 def test_what_is_read_back_is_equal(condition: Condition) -> None:
-    """Of every kind of condition in stored names."""
+    """This includes every kind of condition in stored names."""
     assert condition_of(plain_condition(condition)) == condition
 
 
@@ -41,6 +41,6 @@ def test_a_renamed_condition_is_about_the_new_name() -> None:
 
 
 def test_a_condition_in_a_models_names_is_refused() -> None:
-    """It would mean another attribute once that is renamed."""
+    """It would mean another attribute after a rename."""
     with pytest.raises(ConfigurationError, match="not in stored names"):
         plain_condition(Compare("name", "exact", "x"))

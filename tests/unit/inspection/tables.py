@@ -1,4 +1,4 @@
-"""Tables as values: a description and items, and what the proposal for them says."""
+"""Tables as values: a description and items, and the proposal for them."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_values_decide_the_attribute(values: list[object], expected: str) -> Non
     ],
 )
 def test_values_in_keys_keep_their_text(values: list[object], expected: str) -> None:
-    """A key repeats them as they are stored."""
+    """A key contains them as they are stored."""
     assert attributes.find("name", [stored(each) for each in values], missing=0, in_key=True).kind == expected
 
 
@@ -67,5 +67,5 @@ def test_missing_value_is_null() -> None:
     ("name", "noted"), [("is_open", 1), ("isOpen", 1), ("enabled", 1), ("island", 0), ("count", 0)]
 )
 def test_numbers_for_booleans_are_noted(name: str, noted: int) -> None:
-    """Zero and one of a name that asks may be a boolean; the values alone do not say so."""
+    """Zero and one with a name like a question may be booleans, which the values alone do not show."""
     assert len(attributes.find(name, [stored(1), stored(0)], missing=0).notes) == noted

@@ -1,4 +1,4 @@
-"""Which models the items of a table become, and which texts of their keys are constants."""
+"""The models for a table's items, and the constant strings of their keys."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_identifier_wins_among_equal_attributes() -> None:
 
 
 def test_coincidence_in_one_item_is_excluded() -> None:
-    """The quantity equals the identifier once, and not in the other items."""
+    """The quantity equals the identifier in one item only."""
     orders = [{"PK": "ORDERS", "SK": f"ORDER#{n}", "quantity": 1, "code": f"{n}"} for n in range(3)]
     assert keys_of(*orders) == {"Order": ("ORDERS", "ORDER#{code}")}
 
@@ -99,7 +99,7 @@ def test_person_never_becomes_source(items: list[dict[str, object]]) -> None:
 
 
 def test_secret_never_becomes_a_constant() -> None:
-    """A text with the form of a known kind of token is a value, also if all keys contain it."""
+    """A string with the form of a token is a value, even if all keys contain it."""
     token = "sk_live_" + "a" * 20
     assert token not in written(sample(COMPOSED, [item(PK=f"{token}#{n}", SK="A") for n in range(3)]))
 
@@ -113,7 +113,7 @@ def test_reference_is_declared_by_name_and_values() -> None:
 
 
 def test_unnamed_reference_is_a_note() -> None:
-    """The values are customers, and the name does not say so."""
+    """The values are customers, but the name does not show it."""
     customers = [item(PK=f"CUSTOMER#c{n}", SK="PROFILE", customer_id=f"c{n}") for n in range(4)]
     orders = [item(PK=f"ORDER#{n}", SK="ORDER", order_id=f"{n}", buyer=f"c{n % 4}") for n in range(5)]
     text = written(sample(COMPOSED, [*customers, *orders]))
@@ -121,7 +121,7 @@ def test_unnamed_reference_is_a_note() -> None:
 
 
 def test_index_key_that_no_attribute_repeats_is_an_attribute() -> None:
-    """A score in the index alone cannot be built from other attributes."""
+    """A score that only the index contains cannot be built from other attributes."""
     found = [item(PK=f"PLAYER#{n}", SK="A", player=f"{n}", GSI1PK="GAME", GSI1SK=f"{n * 7:05d}") for n in range(3)]
     text = written(sample(COMPOSED, found, [("GSI1", ("GSI1PK", "GSI1SK"))]))
     assert 'gsi1_sk = models.UnicodeAttribute(attr_name="GSI1SK")' in text
@@ -138,14 +138,14 @@ def test_sparse_index_does_not_gain_items() -> None:
 
 
 def test_empty_table_has_a_model_of_its_keys() -> None:
-    """Without items, the keys are all that is known."""
+    """Without items, only the keys are known."""
     text = written(sample(("user_id", "number:N"), [], [("by-mail", ("mail",))]), "posts")
     assert primary_keys(text) == {"Post": ("{user_id}", "{number}")}
     assert 'by_mail = models.IndexKey("by_mail", "{mail}")' in text
 
 
 def test_few_foreign_items_do_not_change_the_models() -> None:
-    """One item of another form is counted instead of making all keys general."""
+    """One item of another form is counted, and does not make all keys generic."""
     customers = [item(PK=f"CUSTOMER#{n}", SK="PROFILE", customer_id=f"{n}") for n in range(40)]
     others = [item(PK="x", SK="y"), item(PK="CUSTOMER#a#b", SK="PROFILE", customer_id="a#b")]
     text = written(sample(COMPOSED, [*customers, *others]))
@@ -155,7 +155,7 @@ def test_few_foreign_items_do_not_change_the_models() -> None:
 
 
 def test_many_foreign_items_make_keys_general() -> None:
-    """A tenth of the items cannot be left out: one model reads all of them."""
+    """A tenth of the items is too much to omit: one model reads all of them."""
     customers = [item(PK=f"CUSTOMER#{n}", SK="PROFILE", customer_id=f"{n}") for n in range(9)]
     text = written(sample(COMPOSED, [*customers, item(PK="x", SK="y")]))
     assert [*primary_keys(text).values()] == [("{pk_field}", "{sk}")]

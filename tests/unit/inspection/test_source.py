@@ -48,7 +48,7 @@ HOSTILE = [
 
 
 def nodes(text: str) -> set[str]:
-    """Return the kinds of statements in a source, and what its calls call."""
+    """Return the kinds of statements in a source, and the names that it calls."""
     tree = ast.parse(text)
     calls = {ast.unparse(each.func) for each in ast.walk(tree) if isinstance(each, ast.Call)}
     return {type(each).__name__ for each in ast.walk(tree) if isinstance(each, ast.stmt)} | calls
@@ -81,7 +81,7 @@ def test_hostile_name_stays_a_literal(name: str) -> None:
 @given(st.lists(NAMES, min_size=1, max_size=6, unique=True))
 @settings(max_examples=examples(40, 3000), deadline=None)
 def test_python_names_are_valid_for_django(stored: list[str]) -> None:
-    """Each name is an identifier that Django accepts for a field, and no two are equal."""
+    """Each name is a unique identifier that Django accepts for a field."""
     found: list[str] = []
     for each in stored:
         found.append(names.python_name(each, found))
@@ -110,7 +110,7 @@ def test_comments_are_comments(text: str) -> None:
 
 @pytest.mark.parametrize("name", ["order", "orderId", "order_id", "class", "2fa", "a b", "a__b"])
 def test_names_follow_inspectdb(name: str) -> None:
-    """Simple names become the field that Django's inspectdb would declare, except that words are divided."""
+    """Simple names become inspectdb's names, except that words are separated."""
     expected, _, _ = InspectDB().normalize_col_name(name, [], False)
     assert names.python_name(name).replace("_", "") == expected.replace("_", "")
 
@@ -142,7 +142,7 @@ def test_model_names_are_singular(text: str, expected: str) -> None:
 
 
 def test_thousands_of_attribute_names_are_bounded() -> None:
-    """The rarest names are counted rather than declared."""
+    """The rarest names are counted instead of declared."""
     found = [item(id=f"{n}", always=1, **{f"name{n}_{m}": 1 for m in range(1000)}) for n in range(10)]
     text = written(sample(("id",), found))
     assert text.count(" = models.IntegerAttribute(") < 110

@@ -49,7 +49,7 @@ def tables(draw: st.DrawFn) -> list[dict[str, object]]:
 @given(tables())
 @settings(max_examples=examples(40, 1000), deadline=None)
 def test_every_item_is_recognized(table: list[dict[str, object]]) -> None:
-    """The models' templates match the primary key of each item, and a comment counts those of no model."""
+    """The models' templates match each item's primary key, and a comment counts the other items."""
     text = written(sample(("PK", "SK"), [item(**each) for each in table]))
     missing = sum(not models_of(text, (str(each["PK"]), str(each["SK"]))) for each in table)
     assert missing <= len(table) * 0.05
@@ -88,7 +88,7 @@ def test_index_keys_are_rebuilt(table: list[dict[str, object]], template: list[s
 @example([("USER", ["#aA"])])
 @settings(max_examples=examples(40, 1000), deadline=None)
 def test_no_drawn_value_becomes_a_literal(kinds: list[tuple[str, list[str]]]) -> None:
-    """The literals of the templates are labels or words of the app, and never values."""
+    """The literals of the templates are labels or words of the app."""
     table = [item(PK=f"{label}#{value}", SK=f"NOTE#{value}") for label, values in kinds for value in values]
     literals = [
         part

@@ -1,4 +1,4 @@
-"""What ``full_clean()`` refuses of the keys that an object would have."""
+"""``full_clean()`` rejects invalid keys of an object."""
 
 from __future__ import annotations
 

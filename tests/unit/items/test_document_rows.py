@@ -1,4 +1,4 @@
-"""Rows with documents are decoded one by one, and other rows a page at once."""
+"""Rows with documents are decoded one by one, and other rows by page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is made of a whole page at once is what is made of its items one by one, or nothing at all."""
+"""Results of a whole page equal those of its separate items, or there are none."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.unit.items.test_readers import STORED
 
 HEAD = {"content-type": answers.CONTENT_TYPE + "0"}
 ATTRIBUTES = registry.attributes_of(Sample)
-#: Of any kind, whether an attribute reads it or not; often of another model, and with what no attribute knows.
+#: Values of any type for known and unknown attributes, often of another model.
 ITEMS = st.fixed_dictionaries(
     {"itemType": st.sampled_from([{"S": "Sample"}] * 9 + [{"S": "Other"}, {"N": "1"}])},
     optional={**{each.attr_name: STORED for each in ATTRIBUTES.values()}, "elsewhere": STORED},
@@ -45,14 +45,14 @@ SHAPES = st.sampled_from([as_dict, as_tuple, as_value, as_named_tuple])
 
 
 def typed(reader: PageReader | None, items: list[Any]) -> list[Any] | None:
-    """The items of an answer as the reader's form has them."""
+    """Return the items of a response in the reader's form."""
     assert reader is not None
     found = reader.form.decoded(msgspec.json.encode({"Items": items, "Count": len(items), "ScannedCount": len(items)}))
     return None if found is None else found["Items"]
 
 
 def made(reader: PageReader | None, items: list[Any], model: Any = Sample) -> list[Any] | None:
-    """What the reader makes of a page; ``None`` if it leaves that to others."""
+    """Return the reader's result for a page; ``None`` if it leaves it to others."""
     assert reader is not None
     found = typed(reader, items)
     return None if found is None else decode.page_objects(model, reader, found)
@@ -72,7 +72,7 @@ def state_of(obj: Any) -> tuple[Any, ...]:
         obj._stored,
         type(obj._stored),
         sorted(getattr(obj._stored, "names", ())),
-        # Django 6.1 makes the cache of relations when it is first asked for.
+        # Django 6.1 creates the cache of relations on first access.
         {name: value for name, value in vars(obj._state).items() if (name, value) != ("fields_cache", {})},
         {name: value for name, value in vars(obj).items() if name != "_state"},
     )
@@ -89,7 +89,7 @@ def test_rows_of_a_page_are_those_of_its_items(items: list[Any], names: list[str
 
 @given(PAGES)
 def test_objects_of_a_page_are_those_of_its_items(items: list[Any]) -> None:
-    """With what is stored, with what a project cannot see, and to the type of each value."""
+    """This includes stored values, hidden values, and the type of each value."""
     expected = outcome(lambda: [state_of(decode.instance(Sample, item)) for item in items])
     found = made(objects_reader(Sample, ()), items)
     assert found is None or repr([state_of(each) for each in found]) == expected
@@ -97,7 +97,7 @@ def test_objects_of_a_page_are_those_of_its_items(items: list[Any]) -> None:
 
 @given(PAGES, st.sets(st.sampled_from(sorted(each.attr_name for each in ATTRIBUTES.values()))))
 def test_objects_that_are_read_in_part_are_those_of_their_items(items: list[Any], read: set[str]) -> None:
-    """They have the attributes that were read, and know which."""
+    """They have the loaded attributes, and know them."""
     names = {"pk", "sk", "itemType", *read}
     parts = [{name: value for name, value in item.items() if name in names} for item in items]
     expected = outcome(lambda: [state_of(decode.instance(Sample, PartialItem(each, names))) for each in parts])
@@ -108,7 +108,7 @@ def test_objects_that_are_read_in_part_are_those_of_their_items(items: list[Any]
 @given(st.lists(USUAL, max_size=3), st.lists(st.sampled_from(sorted(ATTRIBUTES)), min_size=1, unique=True))
 @example([{"itemType": {"S": "Sample"}, "integer": {"N": "-" + "9" * 38}}], ["integer"])
 def test_what_this_app_writes_is_read_page_by_page(items: list[Any], names: list[str]) -> None:
-    """But for documents beside binary values, which JSON has no form for."""
+    """The exception is a document next to binary values, which JSON cannot contain."""
     documents = any(ATTRIBUTES[name].attr_type in "ML" for name in names)
     found = made(columns(Sample, names, {}, as_tuple).page_reader(Sample), items)
     assert (found is not None) or (documents and b'"B' in msgspec.json.encode(items))
@@ -150,7 +150,7 @@ def test_a_page_with_an_item_that_is_not_as_usual_is_left_to_others(stored: Any)
     ids=range(10),
 )
 def test_what_is_no_page_is_no_answer(body: bytes) -> None:
-    """Also where only what no attribute is made of is wrong."""
+    """This includes errors outside the attributes."""
     for reader in (objects_reader(Order, ()), columns(Order, ["number"], {}, as_tuple).page_reader(Order)):
         assert reader is not None
         with pytest.raises(answers.InvalidResponse):
@@ -161,7 +161,7 @@ def test_what_is_no_page_is_no_answer(body: bytes) -> None:
     "body", [b'{"Responses":{}}', b'{"UnprocessedKeys":{}}', b'{"Responses":[],"UnprocessedKeys":{}}']
 )
 def test_what_is_no_batch_is_no_answer(body: bytes) -> None:
-    """The table that was asked for has to be in it."""
+    """It must contain the requested table."""
     reader = objects_reader(Order, (), keyed=True)
     assert reader is not None
     for content in (body, b'{"Responses":{},"UnprocessedKeys":{}}'):
@@ -172,7 +172,7 @@ def test_what_is_no_batch_is_no_answer(body: bytes) -> None:
 
 @given(PAGES)
 def test_objects_of_a_batch_come_with_their_keys(items: list[Any]) -> None:
-    """By which they are put in order."""
+    """The keys determine their order."""
     keyed = [{**item, "pk": {"S": "a"}, "sk": {"S": str(number)}} for number, item in enumerate(items)]
     reader = objects_reader(Sample, (), keyed=True)
     assert reader is not None

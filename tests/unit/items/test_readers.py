@@ -1,4 +1,4 @@
-"""A compiled reader gives what each attribute gives by itself, of any stored form, and refuses what it refuses."""
+"""A compiled reader has the results and errors of each attribute for any stored value."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def outcome(read: Any, *arguments: Any) -> str:
 
 @given(ITEMS)
 def test_a_reader_of_all_attributes_agrees_with_each_of_them(item: dict[str, Any]) -> None:
-    """The same values of the same types, or the same error."""
+    """The values have the same types, or the error is the same."""
     assert outcome(values_reader(Sample), item) == outcome(one_by_one, item)
 
 
@@ -76,18 +76,18 @@ def test_a_reader_of_one_attribute_agrees_with_it(stored: dict[str, Any], name: 
 
 @given(ITEMS, st.sets(st.sampled_from(sorted(each.attr_name for each in ATTRIBUTES.values()))))
 def test_a_partial_reader_gives_what_was_read_only(item: dict[str, Any], names: set[str]) -> None:
-    """An attribute that was not read is no value at all."""
+    """An attribute that was not read has no value."""
     assert outcome(values_reader(Sample, frozenset(names)), item) == outcome(one_by_one, item, names)
 
 
 def test_a_row_has_the_order_that_was_asked_for() -> None:
-    """A name may stand in it twice."""
+    """A name may occur twice."""
     item = {"text": {"S": "a"}, "integer": {"N": "5"}}
     assert row_reader(Sample, ["integer", "text", "integer"])(item) == (5, "a", 5)
 
 
 def test_an_error_of_a_reader_has_no_other_one_as_its_context() -> None:
-    """What the quick way stumbled over is nobody's concern."""
+    """The internal error of the quick way is hidden."""
     with pytest.raises(InvalidValue) as caught:
         values_reader(Sample)({"integer": {"S": "x"}})
     assert caught.value.__context__ is None
@@ -105,7 +105,7 @@ def test_an_error_of_a_reader_has_no_other_one_as_its_context() -> None:
     ],
 )
 def test_a_reader_gives_what_pynamodb_reads(name: str, peer: Any, values: Any) -> None:
-    """What PynamoDB's attribute stores of a value, both read alike."""
+    """Both read the stored value of PynamoDB's attribute the same way."""
 
     @given(values)
     def agree(value: Any) -> None:
@@ -127,5 +127,5 @@ def test_a_decimal_keeps_its_digits() -> None:
     ("stored", "expected"), [("1.5", "1.50"), ("2", "2.00"), ("1.005", "1.00"), ("1E+20", "1" + "0" * 20 + ".00")]
 )
 def test_a_decimal_has_the_declared_places(stored: str, expected: str) -> None:
-    """DynamoDB leaves zeros at the end out; what an older item holds besides is rounded."""
+    """DynamoDB omits trailing zeros, and an older item's value is rounded."""
     assert str(value_reader(Sample, "decimal")({ATTRIBUTES["decimal"].attr_name: {"N": stored}})) == expected

@@ -60,7 +60,7 @@ def test_the_claim_of_one_attribute_is_as_it_always_was() -> None:
 
 
 def test_what_is_declared_twice_is_one_rule() -> None:
-    """Two claims with one key could not be written in one transaction."""
+    """Two claims with one key cannot be in one transaction."""
     assert [(each.fields, each.name) for each in rules_of(Seat)] == [
         (("hall", "row"), ""),
         (("guest",), "one_seat_each"),
@@ -69,7 +69,7 @@ def test_what_is_declared_twice_is_one_rule() -> None:
 
 
 def test_what_a_rule_depends_on() -> None:
-    """The attributes and what its condition looks at, by their stored names."""
+    """The rule depends on its attributes and those of its condition, by stored name."""
     assert [sorted(each.stored_names) for each in rules_of(Seat)] == [
         ["hallName", "row"],
         ["guest", "status"],
@@ -84,7 +84,7 @@ def test_a_claim_has_to_fit_into_a_key() -> None:
 
 
 def test_what_the_primary_key_keeps_unique_needs_no_claim() -> None:
-    """Neither the identity itself nor anything that contains it."""
+    """This includes the identity itself, and all sets of attributes that contain it."""
     with forgotten():
         model = declare(
             "Pair",
@@ -98,7 +98,7 @@ def test_what_the_primary_key_keeps_unique_needs_no_claim() -> None:
 
 
 def test_a_models_own_key_may_not_meet_a_claim() -> None:
-    """E007 knows the claims of all rules that are declared, those over several attributes too."""
+    """E007 includes the claims of all declared rules, also over several attributes."""
     assert ("UNIQUE#{item_type}#{attribute}#{attribute1}#{value}#{value1}", "#CLAIM") in claim_keys()
     with forgotten():
         model = declare(
@@ -108,5 +108,5 @@ def test_a_models_own_key_may_not_meet_a_claim() -> None:
 
 
 def test_a_prefix_begins_the_claims_of_one_model_only() -> None:
-    """A model whose type begins with another's is not taken for it."""
+    """A model whose type starts with another's is not mistaken for it."""
     assert claim_prefix(Seat) == "UNIQUE#Seat#"

@@ -26,7 +26,7 @@ from dynamo_single.table import names
 from tests.deep import examples
 from tests.unit.declaring import declare, forgotten
 
-#: With what is escaped in keys, with what stands between their parts, and with what has more bytes than characters.
+#: Characters that keys escape, separators, and characters with several bytes.
 TEXTS = st.text(st.sampled_from("abxyXY09 #$!%~|-_.:é😀\U0010ffff\x00"), max_size=6)
 LONG = st.sampled_from(["x" * 400, "é" * 300, "#" * 200, "a b" * 300])
 MOMENTS = st.datetimes(
@@ -34,7 +34,7 @@ MOMENTS = st.datetimes(
     datetime.datetime(2040, 1, 1),
     timezones=st.sampled_from([datetime.UTC] * 4 + [datetime.timezone(datetime.timedelta(hours=2))]),
 )
-#: What some attributes refuse, and others write in a form of their own.
+#: Values that some attributes reject, and others normalize.
 ODD: st.SearchStrategy[Any] = st.sampled_from(
     ["\ud800", "", 1.5, Decimal("1.0"), b"x", F("other"), [], {"a": 1}, {"a"}, object(), 10**40, "12", True, None]
 )
@@ -56,7 +56,7 @@ _numbers = count()
 
 @st.composite
 def templates(draw: st.DrawFn, attributes: Mapping[str, str]) -> str:
-    """A template of a key, as somebody might write it."""
+    """Draw a template of a key."""
     usable = [name for name, kind in attributes.items() if kind in IN_KEYS]
     chosen = draw(st.lists(st.sampled_from(usable), max_size=2, unique=True))
     text: str = draw(LITERALS)
@@ -95,7 +95,7 @@ def plain_models(draw: st.DrawFn) -> Any:
 
 
 def by_hand(model: Any, values: Mapping[str, Any]) -> Any:
-    """What ``ItemForm`` makes of an object's values."""
+    """Return ``ItemForm``'s result for an object's values."""
     form = form_of(model)
     prepared = form.prepared(dict(values), None)
     form.check_whole(prepared)
@@ -124,7 +124,7 @@ def check_alike(model: Any, values: Mapping[str, Any]) -> bool:
 @settings(max_examples=examples(150, 3000))
 @given(st.data())
 def test_any_model_is_written_alike(data: st.DataObject) -> None:
-    """Order of the item's attributes included, since a request says them in it."""
+    """This includes the order of the item's attributes, which a request contains."""
     with forgotten():
         model, strategies = data.draw(plain_models())
         moment = st.none() | MOMENTS
@@ -149,7 +149,7 @@ def usual(attribute: Any) -> Any:
 
 
 def is_written(model: Any) -> bool:
-    """Whether the writer writes usual values of a model."""
+    """Return whether the writer writes a model's usual values."""
     attributes = registry.attributes_of(model)
     return check_alike(
         model, {name: None if each.null and not each.computed else usual(each) for name, each in attributes.items()}
@@ -167,7 +167,7 @@ def test_most_models_are_written_by_it() -> None:
 
 @pytest.mark.parametrize("value", ["\ud800", F("text"), 1, object()])
 def test_odd_text_is_left_to_the_form(value: Any) -> None:
-    """Which says what is wrong with it, or resolves it."""
+    """The form rejects or resolves it."""
     with forgotten():
         model = declare("Oddity", ("ODDITY#{text}", "A"), text=models.UnicodeAttribute())
         writer = item_writer(model)
@@ -179,7 +179,7 @@ def test_odd_text_is_left_to_the_form(value: Any) -> None:
 
 
 class MinuteAttribute(models.TimestampAttribute[Any]):
-    """A moment of a project, which is cut off to the minute."""
+    """A custom datetime truncated to the minute."""
 
     def floor(self, value: datetime.datetime) -> datetime.datetime:
         return super().floor(value).replace(second=0, microsecond=0)

@@ -1,4 +1,4 @@
-"""A value that is prepared is written once, and compared once: as if it were prepared and encoded each time."""
+"""A prepared value is encoded and compared once, with the results of separate preparations."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ samples = st.fixed_dictionaries({}, optional=VALUES)
 
 
 def prepared(given: dict[str, Any]) -> dict[str, Any]:
-    """All attributes of a sample, in the form that is stored."""
+    """Return all attributes of a sample in their stored form."""
     return form_of(Sample).prepared({"sample_id": "s", **given}, None)
 
 
@@ -79,7 +79,7 @@ def test_prepared_values_are_written_as_any_values_are(given: dict[str, Any]) ->
 
 @given(samples, samples, st.booleans())
 def test_difference_is_what_would_be_stored_otherwise(mine: Any, read: Any, alike: bool) -> None:
-    """By what DynamoDB takes for equal."""
+    """The comparison uses DynamoDB's equality."""
     held, form = prepared(read), form_of(Sample)
     values = prepared({**read, **{name: mine[name] for name in list(mine)[:2]}} if alike else mine)
     attributes, before = registry.attributes_of(Sample), attributes_item(Sample, held)

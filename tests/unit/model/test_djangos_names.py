@@ -1,4 +1,4 @@
-"""Django's names for fields and their options give the way out; what Django 5.2 takes by position is taken."""
+"""Django's names for fields and options lead to the alternative, and Django 5.2's positional arguments work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that DynamoDB would not follow are refused when the class is made."""
+"""Options that DynamoDB cannot support raise an error at the declaration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.unit.declaring import declare, forgotten
 
 @pytest.fixture(autouse=True)
 def forget_models() -> Iterator[None]:
-    """Models that a test declares are gone afterwards."""
+    """Remove the models that a test declares."""
     with forgotten():
         yield
 
@@ -38,7 +38,7 @@ OPTIONS = [
 
 @pytest.mark.parametrize(("options", "way_out"), OPTIONS, ids=lambda value: next(iter(value)))
 def test_an_option_for_sql_is_refused(options: dict[str, Any], way_out: str) -> None:
-    """The message names the option and what there is instead."""
+    """The message names the option and its alternative."""
     (option,) = options
     with pytest.raises(ConfigurationError, match=rf"Strict.Meta.{option} is for SQL databases.* Instead: .*{way_out}"):
         with_options(options)
@@ -46,7 +46,7 @@ def test_an_option_for_sql_is_refused(options: dict[str, Any], way_out: str) -> 
 
 @pytest.mark.parametrize("options", [each for each, _ in OPTIONS], ids=lambda value: next(iter(value)))
 def test_an_inherited_option_is_refused_too(options: dict[str, Any]) -> None:
-    """It makes no difference whether an option stands in the model's own ``Meta`` or in a base of it."""
+    """This includes the model's own ``Meta`` and a base's."""
     base = type("Common", (), options)
     meta = type("Meta", (base,), {"app_label": "catalog", "abstract": True})
     with pytest.raises(ConfigurationError, match="is for SQL databases"):
@@ -54,12 +54,12 @@ def test_an_inherited_option_is_refused_too(options: dict[str, Any]) -> None:
 
 
 def test_an_option_that_is_switched_off_is_not_refused() -> None:
-    """An empty value asks for nothing."""
+    """An empty value has no effect."""
     assert with_options({"unique_together": (), "constraints": [], "indexes": []})
 
 
 def test_a_base_manager_of_ones_own_is_refused() -> None:
-    """Relations have to find what an object refers to, so their manager cannot be chosen."""
+    """Relations must find every referenced object, so their manager is fixed."""
     with pytest.raises(ConfigurationError, match=r"Meta.base_manager_name cannot be set: .* hides no object"):
         with_options({"base_manager_name": "objects"})
 
@@ -75,11 +75,11 @@ def test_an_index_for_a_trash_that_is_not_there() -> None:
     [django_models.RESTRICT, django_models.SET(None)],
 )
 def test_what_is_not_done_on_deletion_is_refused(on_delete: Any) -> None:
-    """A reference whose ``on_delete`` nobody would follow is refused when it is declared."""
+    """An unsupported ``on_delete`` raises an error at the declaration."""
     with pytest.raises(ConfigurationError, match=r"on_delete=\w+ cannot be kept. It can be models.CASCADE, "):
         models.ReferenceAttribute("catalog.Firm", on_delete=on_delete)
 
 
 def test_doing_nothing_on_deletion_can_be_said() -> None:
-    """Django's name for what happens anyway is taken."""
+    """Django's name for the default is accepted."""
     assert models.ReferenceAttribute("catalog.Firm", on_delete=django_models.DO_NOTHING)

@@ -1,4 +1,4 @@
-"""What somebody new to models writes: each error says what was meant to be written."""
+"""Beginners' mistakes: each error contains the intended code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.unit.declaring import declare, forgotten, messages
 
 @pytest.fixture(autouse=True)
 def forget_models() -> Iterator[None]:
-    """Models that a test declares are gone afterwards."""
+    """Remove the models that a test declares."""
     with forgotten():
         yield
 
@@ -42,7 +42,7 @@ def test_a_key_of_an_index_without_its_sort_key(given: Any) -> None:
 
 
 def test_a_key_with_the_name_of_an_index() -> None:
-    """The third argument was taken for whether the key is sharded."""
+    """In the past, the third argument was mistaken for the sharding of the key."""
     with pytest.raises(
         ConfigurationError, match=r"A key of an index is an IndexKey, which takes the index's name before"
     ):
@@ -50,7 +50,7 @@ def test_a_key_with_the_name_of_an_index() -> None:
 
 
 def test_a_second_key_that_is_on_no_index() -> None:
-    """It was ignored, and the list that it is for was refused."""
+    """In the past, it was ignored, and its list failed."""
     name = models.UnicodeAttribute()
     with pytest.raises(ConfigurationError) as caught:
         declare("Mistaken", ("FIRM#{name}", "#M"), {"by_name": models.Key("NAME", "{name}")}, name=name)
@@ -89,13 +89,13 @@ def test_an_on_delete_that_is_a_text() -> None:
     ids=["no parentheses", "a comma"],
 )
 def test_a_slip_that_leaves_an_attribute_out(value: Any, way_out: str) -> None:
-    """The model would be without it, and nothing would say so, as in Django."""
+    """As in Django, the model would silently lack it."""
     with pytest.raises(ConfigurationError, match=way_out):
         declare("Mistaken", ("FIRM#{firm_id}", "#M"), firm_id=models.IdAttribute(), note=value)
 
 
 def test_a_kind_of_attribute_may_be_declared_within_a_model() -> None:
     class Shouted(models.UnicodeAttribute):
-        """A kind of one's own."""
+        """A custom choice."""
 
     declare("Mistaken", ("FIRM#{firm_id}", "#M"), firm_id=models.IdAttribute(), Shouted=Shouted, note=Shouted())

@@ -25,13 +25,13 @@ from tests.unit.declaring import declare, forgotten
 
 @pytest.fixture
 def acme() -> Company:
-    """A company that is not stored."""
+    """Return an unsaved company."""
     return Company(company_id="company-1", name="Acme")
 
 
 @pytest.mark.parametrize("kind", [pynamodb.models.Model, django_models.Model])
 def test_an_object_is_of_both_kinds(acme: Company, kind: type) -> None:
-    """One object is an instance of PynamoDB's and of Django's Model."""
+    """An object is an instance of PynamoDB's and of Django's Model."""
     assert isinstance(acme, kind)
 
 
@@ -131,7 +131,7 @@ def test_setting_a_reference_sets_its_stored_attribute(acme: Company) -> None:
     ],
 )
 def test_unknown_arguments_are_refused_by_name(arguments: dict[str, Any], message: str) -> None:
-    """The constructor takes the model's attributes and nothing else."""
+    """The constructor accepts only the model's attributes."""
     with pytest.raises(TypeError) as raised:
         Company(**arguments)
     assert str(raised.value) == (
@@ -141,7 +141,7 @@ def test_unknown_arguments_are_refused_by_name(arguments: dict[str, Any], messag
 
 
 def test_positional_arguments_are_refused() -> None:
-    """PynamoDB and Django disagree about positional arguments, so neither meaning is guessed."""
+    """PynamoDB and Django have different meanings for positional arguments."""
     with pytest.raises(TypeError, match=r"keyword arguments only"):
         Company("company-1", "x")
 
@@ -182,7 +182,7 @@ def test_an_item_of_another_type_is_refused(acme: Company) -> None:
 
 
 def test_pynamodbs_update_is_refused_by_name(acme: Company) -> None:
-    """PynamoDB's ``update(actions)`` would leave dependent keys behind, so it says what to do instead."""
+    """PynamoDB's ``update(actions)`` would leave dependent keys outdated, so the error names the alternative."""
     with pytest.raises(exceptions.NotSupported, match=r"the queryset's update"):
         acme.update(actions=[Company.name.set("x")])
 
@@ -213,11 +213,11 @@ def test_abstract_bases_lend_their_attributes_to_each_model() -> None:
     assert (Company.created_at.attr_name, Person.created_at.field.model) == ("createdAt", Person)
 
 
-# refusals when a class is declared
+# errors of declarations
 
 
 def test_a_model_without_a_primary_key_is_refused() -> None:
-    """Declaring a model without keys says what to add."""
+    """The error for a model without keys names the missing part."""
     with pytest.raises(exceptions.ConfigurationError, match=r'Keys: primary = models.Key\("LONELY#\{lonely_id\}"'):
 
         class Lonely(Model):
@@ -240,7 +240,7 @@ def test_a_key_without_a_variable_is_refused() -> None:
 
 
 def test_multi_table_inheritance_is_refused() -> None:
-    """One item cannot be two models; the message names the two ways out."""
+    """An item belongs to one model; the message names both alternatives."""
     with pytest.raises(exceptions.ConfigurationError, match=r"make Firm abstract .* or BigFirm a proxy"):
 
         class BigFirm(Firm):
@@ -294,19 +294,19 @@ def test_children_refer_to_a_proxy() -> None:
     ],
 )
 def test_unknown_meta_options_are_refused(options: dict[str, Any], message: str) -> None:
-    """An option that nobody reads is an error, with the place where it belongs."""
+    """An unused option raises an error with its right place."""
     with pytest.raises(exceptions.ConfigurationError, match=message):
         type("Typo", (Model,), {"__module__": "tests.catalog.models", "Meta": type("Meta", (), options)})
 
 
 def test_a_mutable_default_is_refused() -> None:
-    """A list or a dict as default would be shared by all objects."""
+    """All objects would share a list or a dict as default."""
     with pytest.raises(exceptions.ConfigurationError, match=r"give the callable dict instead"):
         models.MapAttribute(default={})
 
 
 def test_two_models_with_one_item_type_are_refused() -> None:
-    """Two models of one table that share an item type are told apart by nothing."""
+    """Two models with one item type in a table are indistinguishable."""
     with pytest.raises(exceptions.ConfigurationError, match=r"would both be stored with itemType 'Sample'"):
 
         class Duplicate(Model):
@@ -342,7 +342,7 @@ def test_full_clean_validates_as_django_does() -> None:
     ],
 )
 def test_a_model_without_a_primary_key_is_told_how_one_is_declared(attributes: dict[str, Any], advice: str) -> None:
-    """With the attribute that it is made of, unless the model has it."""
+    """The message contains the needed attribute, unless the model has it."""
     with pytest.raises(ConfigurationError, match=advice):
         type(models.Model)("Nokey", (models.Model,), {"__module__": __name__, "__qualname__": "Nokey", **attributes})
 

@@ -1,4 +1,4 @@
-"""What a record is declared as: its identifier and its keys, made of ``Meta.id_prefix`` or written by hand."""
+"""Declarations of records: identifiers and keys from ``Meta.id_prefix``, or manual ones."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_identifiers_without_a_prefix_are_bare() -> None:
 
 
 def test_a_prefix_and_a_name_that_make_one_key_are_refused() -> None:
-    """What takes any identifier takes those of the other one."""
+    """A record model for any identifier would accept those of the other one."""
     with forgotten():
         one = record(options={"id_prefix": ""})
         other = record("Gizmo", options={"id_prefix": "gadget"})

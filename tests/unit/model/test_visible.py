@@ -46,7 +46,7 @@ def test_no_model_is_a_table_to_django() -> None:
 
 @pytest.fixture(scope="module")
 def rendered() -> Any:
-    """The models of the migration state that is made of all apps."""
+    """Return the models of the migration state with all apps."""
     return ProjectState.from_apps(apps).apps
 
 
@@ -72,12 +72,12 @@ def test_a_proxy_is_one_in_the_state_too() -> None:
 
 
 def test_the_state_of_a_model_with_managers_of_its_own_has_none() -> None:
-    """A manager of ours would ask the table for objects of a class that is none of ours."""
+    """One of our managers would read the table for a foreign class."""
     assert ModelState.from_model(Person).managers == []
 
 
 def test_an_attribute_may_be_called_objects() -> None:
-    """Django demands another name for the manager then, of the model and of what stands for it."""
+    """Django then requires another name for the manager, of the model and of its historical class."""
     with forgotten():
         declare(
             "Room", ("ROOM#{r}", "#X"), r=models.IdAttribute(), objects=models.ListAttribute(), rows=models.Manager()
@@ -106,7 +106,7 @@ def test_no_check_is_reported_twice() -> None:
 
 
 def test_nothing_is_asked_of_sql_where_there_is_none() -> None:
-    """Django's log refers to the user, and deleting one asks for no rows and calls nobody."""
+    """Django's log refers to the user, but deleting a user does not query its rows or call handlers."""
     user = get_user_model()
     assert LogEntry._meta.get_field("user").related_model is user
     assert relations_from_sql(user) == []
@@ -114,7 +114,7 @@ def test_nothing_is_asked_of_sql_where_there_is_none() -> None:
 
 
 def test_a_migration_knows_no_objects(rendered: Any) -> None:
-    """A function of a migration that asks for them is told what to do in its place."""
+    """The error for a migration function that queries objects names the alternative."""
     with pytest.raises(NotSupported, match=r"directory\.Company .* exclude\(\).*ChangeItems.*--fake"):
         rendered.get_model("directory.Company").objects.exclude(name="x")
 

@@ -1,4 +1,4 @@
-"""What explain() prints."""
+"""The output of explain()."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def explain(layout: object, *arguments: object, **options: object) -> str:
 
 
 def test_a_query_is_explained_completely() -> None:
-    """The key and why, the key condition, what is read for nothing, the order, the other keys, and the request."""
+    """It has the key and the reason, the key condition, discarded items, the order, other keys, and the request."""
     assert explain(PERSON, {"company_id": "1", "name": "Mike"}, ["-person_id"]) == "\n".join(
         [
             "directory.Person: filter(company_id='1', name='Mike').order_by(-person_id)",
@@ -38,14 +38,14 @@ def test_a_query_is_explained_completely() -> None:
 
 
 def test_an_empty_plan_says_that_nothing_is_sent() -> None:
-    """A query that no item can meet reads nothing."""
+    """A query that no item can meet does not read."""
     assert "reads     nothing: no item can meet the conditions. No request is sent." in explain(
         COMPANY, {"company_id__in": []}
     )
 
 
 def test_single_items_are_explained() -> None:
-    """A get names its key and says that its filter is looked at afterwards."""
+    """A get names its key, and says that its filter is checked afterwards."""
     text = explain(COMPANY, {"company_id": "1"})
     assert "reads     GetItem on primary" in text
     assert "key       pk = 'COMPANY#1', sk = '#METADATA'" in text
@@ -62,7 +62,7 @@ def test_a_scan_is_called_one() -> None:
 
 
 def test_many_keys_and_requests_are_counted() -> None:
-    """Long lists are shortened, and their number told."""
+    """Long lists are truncated with their length."""
     text = explain(PERSON, {"company_id__in": [str(number) for number in range(9)]}, ["person_id"])
     assert text.count("  key  ") == 4
     assert "… and 6 more" in text

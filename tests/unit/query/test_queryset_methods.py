@@ -31,7 +31,7 @@ INHERITED = {
     "resolve_expression",
 }
 
-#: What managers have besides the queryset's methods; none of it reads.
+#: Methods of managers that the queryset lacks; none of them reads.
 MANAGER_ONLY = {
     "auto_created",
     "check",
@@ -52,32 +52,32 @@ def public(cls: type) -> set[str]:
 
 
 def ours(cls: type) -> set[str]:
-    """The public names that our class and those of its bases that are ours define themselves."""
+    """Return the public names that our class and its own bases define."""
     own = [each for each in cls.__mro__ if each.__module__.startswith("dynamo_single.")]
     return {name for each in own for name in vars(each) if not name.startswith("_")}
 
 
 def test_every_method_of_djangos_queryset_is_accounted_for() -> None:
-    """No method of Django's queryset is reachable unless somebody decided that it is right."""
+    """A method of Django's queryset is available only after a decision."""
     decided = ours(models.QuerySet) | INHERITED
     assert public(django_models.QuerySet) - decided == set()
 
 
 def test_the_list_of_inherited_methods_is_exact() -> None:
-    """A name in the list that Django no longer has, or that is ours by now, is taken out."""
+    """A removed or overridden name is deleted from the list."""
     assert INHERITED - public(django_models.QuerySet) == set()
     assert INHERITED & ours(models.QuerySet) == set()
 
 
 def test_every_method_of_djangos_manager_is_accounted_for() -> None:
-    """A manager offers the queryset's methods, and nothing of Django's that reads by itself."""
+    """A manager has the queryset's methods, and none of Django's that read."""
     assert public(django_models.Manager) - public(models.QuerySet) - MANAGER_ONLY == set()
 
 
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.parametrize("on", ["manager", "queryset"])
 def test_refused_methods_raise_by_name(name: str, on: str) -> None:
-    """Each refused method raises at once, on managers and on querysets, and says what to do instead."""
+    """Managers and querysets raise the error immediately, with the alternative."""
     owner = Company.objects if on == "manager" else Company.objects.all()
     with pytest.raises(NotSupported) as raised:
         getattr(owner, name)()
@@ -86,24 +86,24 @@ def test_refused_methods_raise_by_name(name: str, on: str) -> None:
 
 @pytest.mark.parametrize("name", ["_insert", "_update", "_raw_delete"])
 def test_djangos_private_writers_are_refused(name: str) -> None:
-    """What Django's serializers and deletion collector would call cannot reach SQL."""
+    """Methods that Django's serializers and deletion collector call cannot reach SQL."""
     with pytest.raises(NotSupported):
         getattr(Company.objects.all(), name)([])
 
 
 def test_a_queryset_is_never_compiled_to_sql() -> None:
-    """Asking the held query for SQL ends in a named error, not in a statement."""
+    """A request for the query's SQL raises an error with its name."""
     with pytest.raises(NotSupported):
         str(Company.objects.all().query)
 
 
 def test_a_queryset_is_totally_ordered() -> None:
-    """Django orders by ``pk`` besides, since 6.1, if a queryset does not state this; few keys serve that order."""
+    """Since 6.1, Django adds ``pk`` to the order of other querysets, and few keys have that order."""
     assert Company.objects.all().totally_ordered
 
 
 def test_the_fetch_mode_is_djangos_default_or_refused() -> None:
-    """The one mode that an object can have here is accepted, as Django asks for it, and each other is refused."""
+    """Django's call with the only possible mode is accepted, and other modes raise an error."""
     if (default := getattr(django_models, "FETCH_ONE", None)) is not None:
         assert list(Company.objects.fetch_mode(default).none()) == []
     with pytest.raises(NotSupported, match=r"fetch_mode\('peers'\)"):
@@ -111,12 +111,12 @@ def test_the_fetch_mode_is_djangos_default_or_refused() -> None:
 
 
 def test_the_decisions_were_made_for_this_django() -> None:
-    """The lists above were checked against this version of Django."""
+    """The lists above were compared with this version of Django."""
     assert ".".join(map(str, django.VERSION[:2])) in DJANGOS
 
 
 @pytest.mark.parametrize("rows", [Person.objects.values("name"), Person.objects.values_list("name", flat=True)])
 def test_rows_have_no_related_objects(rows: Any) -> None:
-    """Django refuses it too: there is nothing that the objects could be put on."""
+    """Django raises the error too: no object could have the related ones."""
     with pytest.raises(TypeError, match=r"after \.values\(\)"):
         rows.select_related("company")

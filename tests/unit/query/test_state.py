@@ -17,7 +17,7 @@ from project.directory.models import Company, Person
 
 
 def test_a_state_cannot_be_changed() -> None:
-    """It is frozen, and so is what was asked."""
+    """The state and the query are frozen."""
     state = state_of(Company.objects.all())
     with pytest.raises(AttributeError):
         state.window = Window(1)  # type: ignore[misc]  # that is the test
@@ -26,7 +26,7 @@ def test_a_state_cannot_be_changed() -> None:
 
 
 def test_a_state_is_as_of_the_moment_it_was_made() -> None:
-    """Django changes its own description of a query in place; a state made before knows nothing of it."""
+    """Django changes its query in place, which does not affect an earlier state."""
     queryset: Any = Company.objects.filter(name="Acme").order_by("name")
     state = state_of(queryset)
     queryset.query.clear_ordering(force=True)
@@ -37,7 +37,7 @@ def test_a_state_is_as_of_the_moment_it_was_made() -> None:
 
 
 def test_what_is_asked_is_one_reference() -> None:
-    """A queryset that is made of another holds the same value, and a method that asks makes a new one."""
+    """A derived queryset shares the value, and a method that changes the query creates a new one."""
     queryset: Any = Company.objects.consistent()
     assert queryset.filter(name="Acme").order_by("name")[:3]._asked is queryset._asked
     assert queryset.using_index("primary")._asked == Asked(consistent=True, using_index="primary")
@@ -60,13 +60,13 @@ def test_what_is_asked_is_one_reference() -> None:
     ],
 )
 def test_querysets_that_ask_differently_are_not_combined(ask: Callable[[Any], Any]) -> None:
-    """What one side asks by a method does not hold for what both give."""
+    """Options of one side do not apply to the combined result."""
     with pytest.raises(NotSupported, match="Cannot combine querysets"):
         _ = Company.objects.all() | ask(Company.objects.all())
 
 
 def test_progress_is_no_part_of_what_is_asked() -> None:
-    """Whoever is told of it, the same objects are meant; querysets that are made of one go on telling."""
+    """The objects are the same with any callback, and derived querysets keep it."""
 
     def told(done: int, total: int | None) -> None: ...
 
@@ -84,7 +84,7 @@ def test_an_order_by_pk_is_given_up_by_an_alias_alone() -> None:
 
 
 def test_a_state_has_the_order_as_it_was_asked_for() -> None:
-    """An order that cannot be served is refused to who needs it, and not to who only counts."""
+    """An unsupported order raises an error only if the order matters, unlike in a count."""
     state = state_of(Company.objects.order_by("name", "-pk"))
     assert state.ordering == ("name", "-pk")
     assert state.query(ordered=False).ordering == ()
@@ -93,7 +93,7 @@ def test_a_state_has_the_order_as_it_was_asked_for() -> None:
 
 
 def test_the_source_of_what_is_computed() -> None:
-    """Annotated objects keep their order and slice; rows are made of all matches, in any order."""
+    """Annotated objects keep their order and slice; rows use all matches in any order."""
     objects = state_of(Company.objects.only("name").annotate(n=Count("people")).order_by("name")[1:3]).source()
     assert (objects.asked, objects.ordering, objects.window) == (Asked(), ("name",), Window(1, 3))
     assert objects.loading == (frozenset(), True)
@@ -109,7 +109,7 @@ def test_what_is_computed_is_not_planned_as_it_is() -> None:
 
 @pytest.mark.filterwarnings("ignore:Calling select_related")  # without names: deprecated since Django 6.1
 def test_what_is_read_along() -> None:
-    """Named references and their own, or all that every object has; rows have none."""
+    """Named references and theirs, or all references of every object; rows have none."""
     assert related_reads_of(Person.objects.all()) == RelatedReads()
     assert related_reads_of(
         Person.objects.select_related("company").prefetch_related("company__people")
@@ -128,6 +128,6 @@ def test_nothing_is_refused_where_nothing_is_asked() -> None:
 
 
 def test_what_is_asked_survives_pickling() -> None:
-    """A queryset in a cache asks the same when it comes back."""
+    """A queryset from a cache sends the same query."""
     queryset: Any = Company.objects.consistent().allow_in_memory(7).values("name").distinct().none()
     assert pickle.loads(pickle.dumps(queryset))._asked == queryset._asked

@@ -1,4 +1,4 @@
-"""Cursors as texts: whole ones come back as they were, and any other text is refused with the reason."""
+"""Cursors as strings: valid ones are read unchanged, and any other string raises an error with the reason."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FORMER_CURSOR = (
 
 
 def reason(text: Any, of: Plan = PEOPLE) -> str:
-    """Why a cursor is refused."""
+    """Return the reason for an invalid cursor."""
     with pytest.raises(InvalidCursor) as refused:
         decode(text, of)
     return str(refused.value)
@@ -54,7 +54,7 @@ def reason(text: Any, of: Plan = PEOPLE) -> str:
     backward=st.booleans(),
 )
 def test_a_cursor_comes_back_as_it_was(stream: int, sort: str, key: Any, values: Any, backward: bool) -> None:
-    """Whatever place it names, in both directions; and the same cursor is always the same text."""
+    """This includes any position and both directions; the same cursor is always the same string."""
     cursor = Cursor(Position(stream, sort, key, tuple(values)), backward)
     text = encode(cursor, PEOPLE)
     assert decode(text, PEOPLE) == cursor
@@ -63,19 +63,19 @@ def test_a_cursor_comes_back_as_it_was(stream: int, sort: str, key: Any, values:
 
 @override_settings(SECRET_KEY=FORMER_KEY)
 def test_a_cursor_of_an_earlier_release_is_read() -> None:
-    """Salts and fingerprints do not follow from names of modules: a page that is open goes on after a deployment."""
+    """Salts and fingerprints do not depend on names of modules: an open page continues after a deployment."""
     assert decode(FORMER_CURSOR, PEOPLE) == CURSOR
 
 
 @override_settings(SECRET_KEY=FORMER_KEY)
 def test_a_place_of_an_earlier_release_is_read() -> None:
-    """So do the pages about the table."""
+    """The pages about the table do this too."""
     asked = ("health", "default")
     assert Place.of(FORMER_PLACE, asked) == Place(asked, {"PK": "USER#1", "SK": "USER"})
 
 
 def test_a_cursor_needs_no_escaping_and_tells_nothing() -> None:
-    """It is made of characters that stand in addresses as they are, and no key can be read out of it."""
+    """It contains only characters that are safe in URLs, and reveals no key."""
     text = encode(CURSOR, PEOPLE)
     assert text.replace("-", "").replace("_", "").replace(".", "").isalnum()
     body = signing.b64_decode(text.partition(".")[0].encode())
@@ -86,7 +86,7 @@ def test_a_cursor_needs_no_escaping_and_tells_nothing() -> None:
 
 
 def test_similar_cursors_do_not_look_alike() -> None:
-    """Each is sealed with a stream of its own: two never show in what they differ."""
+    """Each is encrypted with a separate stream: two never show their difference."""
     first, second = (
         signing.b64_decode(encode(Cursor(Position(0, sort, ("COMPANY#1", sort))), PEOPLE).partition(".")[0].encode())
         for sort in ("PEOPLE#7", "PEOPLE#8")
@@ -117,7 +117,7 @@ def made_with(secret: str, cursor: Cursor, **more: Any) -> str:
 
 @pytest.mark.parametrize(("name", "forge"), FORGED, ids=[name for name, _ in FORGED])
 def test_a_forged_cursor_is_refused(name: str, forge: Callable[[str], Any]) -> None:
-    """A text that this site did not make is no cursor, and the message says what to do."""
+    """A string from elsewhere raises an error that names the fix."""
     text = encode(CURSOR, PEOPLE)
     assert decode(text, PEOPLE) == CURSOR
     said = reason(forge(text))
@@ -127,12 +127,12 @@ def test_a_forged_cursor_is_refused(name: str, forge: Callable[[str], Any]) -> N
 
 
 def test_a_refused_cursor_is_a_bad_request() -> None:
-    """Django answers it with status 400, wherever it is not caught."""
+    """Django returns status 400 unless a view catches the error."""
     assert issubclass(InvalidCursor, SuspiciousOperation)
 
 
 def test_a_former_secret_still_opens_cursors() -> None:
-    """While a former ``SECRET_KEY`` is among the fallbacks, its cursors are good; new ones are made with the new."""
+    """While a former ``SECRET_KEY`` is a fallback, its cursors are valid; new ones use the new key."""
     old = made_with("old", CURSOR)
     with override_settings(SECRET_KEY="new", SECRET_KEY_FALLBACKS=["older", "old"]):
         assert decode(old, PEOPLE) == CURSOR
@@ -158,7 +158,7 @@ OTHERS: list[tuple[str, Plan]] = [
 
 @pytest.mark.parametrize(("name", "other"), OTHERS, ids=[name for name, _ in OTHERS])
 def test_a_cursor_of_another_query_is_refused(name: str, other: Plan) -> None:
-    """Whatever was asked differently, it is the query that the message names."""
+    """For any difference, the message names the query."""
     said = reason(encode(CURSOR, other))
     assert said.startswith("This cursor of directory.Person belongs to a different query.")
     assert said.endswith("Start again without a cursor.")
@@ -172,7 +172,7 @@ def test_a_cursor_of_another_model_is_refused() -> None:
 
 
 def events(primary: tuple[str, str] = ("EVENT#{stream}", "{number}"), number: str = "number", **index: Any) -> Plan:
-    """The plan of one and the same question by other keys."""
+    """Return the plan of one query with other keys."""
     model = Space().model("directory.Event", {"stream": "text", "number": number, "kind": "text"}, primary, index)
     return plan(ask(model, {"stream": "s"}))
 
@@ -198,7 +198,7 @@ def test_a_cursor_from_before_a_change_of_keys_is_refused(name: str, changed: Pl
 
 
 def test_what_does_not_change_the_order_keeps_cursors_good() -> None:
-    """A further index that is not read by, a further attribute, and consistent reading leave a cursor as it is."""
+    """An unused new index, another attribute, and consistent reads do not invalidate a cursor."""
     text = encode(CURSOR, events())
     assert decode(text, events(by_kind=("gs1", "KIND#{kind}", "{number}"))) == CURSOR
     consistent = plan(ask(PERSON, {"company_id": "1", "name": "Anna"}, consistent=True))
@@ -206,7 +206,7 @@ def test_what_does_not_change_the_order_keeps_cursors_good() -> None:
 
 
 def test_the_present_is_no_part_of_a_query() -> None:
-    """A cursor of items that expire is good a moment later too."""
+    """A cursor of expiring items stays valid."""
     query = ask(SESSION, {"session_key__in": ["a", "b"]})
     text = encode(CURSOR, plan(query, now=1))
     assert decode(text, plan(query, now=2)) == CURSOR
@@ -222,14 +222,14 @@ def test_the_present_is_no_part_of_a_query() -> None:
     ],
 )
 def test_every_kind_of_plan_has_cursors(query: Any) -> None:
-    """Keys, ranges, canonical keys and scans are bound alike, each to itself."""
+    """Cursors of keys, ranges, canonical keys and scans are valid only for their own query."""
     text = encode(CURSOR, plan(query))
     assert decode(text, plan(query)) == CURSOR
     assert "objects of" in reason(text)
 
 
 def test_the_salt_is_our_own() -> None:
-    """A signature that Django makes for somebody else opens nothing."""
+    """Django's signatures for other purposes are invalid."""
     data = json.dumps(["directory.Person"])
     assert "not a cursor of this site" in reason(signing.dumps(data, salt=SALT))
 
@@ -249,7 +249,7 @@ CONDITIONS = st.one_of(
 
 
 def reads(condition: KeyCondition, sort: str) -> bool:
-    """What DynamoDB reads, written out again."""
+    """Return the items that DynamoDB reads, as a reference."""
     operator, operands = condition.operator, condition.operands
     if operator == "begins_with":
         return sort.startswith(operands[0])
@@ -274,7 +274,7 @@ def test_what_a_condition_covers(condition: KeyCondition, sort: str) -> None:
 
 @given(condition=CONDITIONS, bound=KEYS, ascending=st.booleans(), sort=KEYS)
 def test_a_condition_is_narrowed(condition: KeyCondition, bound: str, ascending: bool, sort: str) -> None:
-    """Every key from the bound on stays, and beside those only what the whole condition leaves out."""
+    """Every key after the limit stays; before it, only keys that the condition excludes go."""
     narrowed = narrow(condition, bound, ascending=ascending)
     behind = sort >= bound if ascending else sort <= bound
     given_by_both = narrowed is not None and reads(narrowed, sort) and condition.includes(sort)

@@ -1,4 +1,4 @@
-"""Plans as requests: asserted exactly as they are sent."""
+"""Plans become exactly these requests."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def test_get() -> None:
 
 
 def test_consistent_get() -> None:
-    """Consistency is asked of the request."""
+    """The request contains the consistency."""
     (request,) = requests(COMPANY, {"company_id": "1"}, consistent=True)
     assert request.params["ConsistentRead"] is True
 
 
 def test_query_of_an_index() -> None:
-    """An index is queried by its own key attributes, backwards where the order asks for it."""
+    """The request has the index's key attributes, and reads backwards for a descending order."""
     assert requests(COMPANY, {"name__startswith": "Ac", "stock": "A"}, ["-name"]) == (
         Request(
             "Query",
@@ -64,13 +64,13 @@ def test_query_of_an_index() -> None:
     ],
 )
 def test_key_conditions(where: Any, expression: str) -> None:
-    """Each condition on the sort key is written in DynamoDB's own words."""
+    """Each condition on the sort key is in DynamoDB's syntax."""
     (request,) = requests(EVENT, where)
     assert request.params["KeyConditionExpression"] == expression
 
 
 def test_query_of_the_table_read_consistently() -> None:
-    """The table's partition is queried by pk and sk, with its filter in the same placeholders."""
+    """The request has pk and sk, with the filter's placeholders in the same map."""
     (request,) = requests(PERSON, {"company_id": "1"}, consistent=True)
     assert request == Request(
         "Query",
@@ -110,7 +110,7 @@ def test_scan() -> None:
 
 
 def test_batches_hold_a_hundred_keys() -> None:
-    """Keys are fetched a hundred at a time, under the table's name."""
+    """A hundred keys are read per request, under the table's name."""
     numbers = [str(number) for number in range(205)]
     batches = requests(COMPANY, {"company_id__in": numbers}, consistent=True)
     sizes = [len(batch.params["RequestItems"]["table"]["Keys"]) for batch in batches]
@@ -121,12 +121,12 @@ def test_batches_hold_a_hundred_keys() -> None:
 
 
 def test_an_empty_plan_has_no_request() -> None:
-    """What no item can meet is not asked for."""
+    """A query that no item can meet does not have one."""
     assert requests(COMPANY, {"company_id__in": []}) == ()
 
 
 def test_counting_and_limits() -> None:
-    """Counting asks for no items, and a limit counts what is read."""
+    """A count returns no items, and a limit counts items read."""
     (request,) = compile_plan(plan(ask(COMPANY)), count=True, limit=7)
     assert (request.params["Select"], request.params["Limit"]) == ("COUNT", 7)
     (scan,) = compile_plan(plan(ask(EVENT, allow_scan=True)), count=True)

@@ -95,7 +95,7 @@ ACTIONS = [
 
 
 def test_update_returns_item_on_request() -> None:
-    """DynamoDB sends nothing back unless the caller uses it."""
+    """DynamoDB returns no values by default."""
     update = Update(KEY, remove=("gs1pk",))
     assert compile_action(update, returns_item=True).params["ReturnValues"] == "ALL_NEW"
 
@@ -133,7 +133,7 @@ def test_a_transaction_holds_all_actions() -> None:
 
 
 def test_a_transaction_is_limited() -> None:
-    """A hundred actions pass; one more is refused before anything is sent."""
+    """A hundred actions are allowed; one more raises an error before any request."""
     actions = [Delete((str(number), "s")) for number in range(101)]
     assert len(compile_transaction(actions[:100], "table", "t").params["TransactItems"]) == 100
     with pytest.raises(NotSupported, match="Cannot send a transaction of 101 actions: DynamoDB accepts at most 100"):
@@ -151,13 +151,13 @@ REFUSALS: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("compile_", "message"), REFUSALS)
 def test_refusal(compile_: Any, message: str) -> None:
-    """What DynamoDB would refuse, or would do otherwise than meant, is refused first."""
+    """Requests that DynamoDB would reject or misinterpret raise an error first."""
     with pytest.raises(NotSupported, match=message):
         compile_()
 
 
 def test_an_item_over_400_kb_is_refused() -> None:
-    """An item that is too large is reported with its size, alone and in a transaction."""
+    """The error of a too large item contains its size, alone and in a transaction."""
     item = {**KEY_VALUES, "text": {"S": "x" * 409_600}}
     for compile_ in (lambda: compile_action(Put(item)), lambda: compile_transaction([Put(item)], "table", "t")):
         with pytest.raises(

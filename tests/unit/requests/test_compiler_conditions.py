@@ -81,7 +81,7 @@ EXPRESSIONS = [
 
 @pytest.mark.parametrize(("condition", "expression", "names", "values"), EXPRESSIONS)
 def test_expression(condition: Condition, expression: str, names: list[str], values: list[Any]) -> None:
-    """Every operator has its expression; a name is reused, a value is not."""
+    """Every operator has its expression; names are reused, and values are not."""
     builder = ExpressionBuilder()
     assert compile_condition(condition, LAYOUT, builder) == expression
     params = builder.params()
@@ -90,14 +90,14 @@ def test_expression(condition: Condition, expression: str, names: list[str], val
 
 
 def test_everything_needs_no_expression() -> None:
-    """No condition is no expression, and no placeholder."""
+    """It has no expression and no placeholders."""
     builder = ExpressionBuilder()
     assert compile_condition(And(), LAYOUT, builder) == ""
     assert builder.params() == {}
 
 
 def test_long_lists_are_divided() -> None:
-    """IN takes a hundred operands, so longer lists become several, in brackets where others follow."""
+    """IN accepts a hundred operands, so longer lists are split, in parentheses next to other conditions."""
     condition = And((compare(age__in=list(range(150))), compare(name="x")))
     text = compile_condition(condition, LAYOUT, ExpressionBuilder())
     assert (
@@ -126,7 +126,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("condition", "error", "message"), REFUSALS)
 def test_refusal(condition: Condition, error: type[Exception], message: str) -> None:
-    """What DynamoDB has no exact answer for is refused, never approximated."""
+    """A condition without an exact equivalent raises an error instead of an approximation."""
     with pytest.raises(error, match=message):
         compile_condition(condition, LAYOUT, ExpressionBuilder())
 
@@ -157,12 +157,12 @@ SIMPLER = [
 
 @pytest.mark.parametrize(("condition", "simpler"), SIMPLER)
 def test_simplifying(condition: Condition, simpler: Condition) -> None:
-    """Nothing and everything disappear into what they stand in."""
+    """Empty and universal conditions are removed from their parents."""
     assert simplify(condition) == simpler
 
 
 def test_wording() -> None:
-    """Conditions are worded as a Django developer writes them."""
+    """The text of conditions is Django's syntax."""
     condition = And((A, Or((B, Not(Compare("data", "gt", 5, ("price", 0)))))))
     assert condition_text(condition) == "name='a', (name='b' | not (data__price__0__gt=5))"
     assert condition_text(Nothing()) == "nothing"

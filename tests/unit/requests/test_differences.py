@@ -1,4 +1,4 @@
-"""What turns one stored document into another, as changes and conditions."""
+"""Changes and conditions that turn one stored document into another."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ DIFFERENCES: list[tuple[Any, Any, Difference]] = [
 
 @pytest.mark.parametrize(("before", "after", "expected"), DIFFERENCES)
 def test_a_difference_names_what_is_otherwise(before: Any, after: Any, expected: Difference) -> None:
-    """Each map that a place is in is named once; what has places of its own has to be as it was read."""
+    """Each map around a changed element is named once; changed maps must be as they were loaded."""
     stored = [None if value is None else to_attribute_value(value) for value in (before, after)]
     assert difference_of("data", *stored) == expected
 
 
 def test_an_empty_name_is_a_place_that_no_expression_has() -> None:
-    """Another program may have stored one: the map is written whole, if it is as it was read."""
+    """Another program may have stored one: the map is written completely, if it is unchanged."""
     before = {"M": {"": ONE}}
     expected = Difference((Change(place(), "set", {"M": {}}),), (place().stored("=", before),))
     assert difference_of("data", before, {"M": {}}) == expected
@@ -93,7 +93,7 @@ DOCUMENTS = st.one_of(
 
 @given(before=DOCUMENTS, after=DOCUMENTS)
 def test_a_difference_makes_the_one_of_the_other(before: Any, after: Any) -> None:
-    """What it is made of meets its conditions, and none of its places is in another."""
+    """The old document meets the conditions, and changed elements do not overlap."""
     item = {} if before is None else {"data": before}
     difference = difference_of("data", before, after)
     assert matches(And(difference.conditions), item)
@@ -111,7 +111,7 @@ def test_a_difference_makes_the_one_of_the_other(before: Any, after: Any) -> Non
     theirs=st.dictionaries(st.sampled_from("abcd"), VALUES),
 )
 def test_differences_on_disjoint_places_commute(before: Any, mine: Any, theirs: Any) -> None:
-    """One meets its conditions after the other, and both come to the same in either order."""
+    """Each meets its conditions after the other, and both orders have the same result."""
     differences = [difference_of("data", *map(to_attribute_value, (before, after))) for after in (mine, theirs)]
     if any(one.place.overlaps(other.place) for one in differences[0].changes for other in differences[1].changes):
         return
@@ -133,7 +133,7 @@ class Money(models.Attribute[Any]):
 
 
 def test_an_attribute_of_ones_own_is_one_value() -> None:
-    """Unless it says that it is a document: its parts must not come of two writers."""
+    """A custom attribute is one value unless it declares a document: two writers must not mix its parts."""
     with forgotten():
         model = declare(
             "Bill", ("BILL#{bill_id}", "#"), bill_id=models.IdAttribute(), sum=Money(), data=models.MapAttribute()

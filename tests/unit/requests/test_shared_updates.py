@@ -1,4 +1,4 @@
-"""An update whose text is shared with others is the one that is written in full."""
+"""An update with shared text equals the complete one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_shared_update_equals_whole_update(
 
 
 def test_too_long_update_is_refused_with_its_key() -> None:
-    """Also if another one of the same names was refused before."""
+    """This includes an error of an earlier update with the same names."""
     names = {f"name{number}": {"S": "x"} for number in range(500)}
     for sort in ("one", "two"):
         with pytest.raises(ExpressionTooLong, match=sort):
@@ -56,7 +56,7 @@ def test_too_long_update_is_refused_with_its_key() -> None:
 
 
 def test_updates_do_not_share_values() -> None:
-    """What is sent of one does not change with another."""
+    """The values of one request do not change with another."""
     first = compiler.compile_action(Update(("p", "1"), {"name": {"S": "a"}}, condition=ITEM_EXISTS))
     compiler.compile_action(Update(("p", "2"), {"name": {"S": "b"}}, condition=ITEM_EXISTS))
     assert first.params["ExpressionAttributeValues"] == {":v0": {"S": "a"}}

@@ -1,4 +1,4 @@
-"""Adding up: exact whatever the numbers are, in the type of the attribute, each value once where that is asked."""
+"""Sums are exact for any numbers, have the attribute's type, and can count each value once."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ def test_whole_numbers_stay_whole(values: list[int]) -> None:
 
 @given(values=st.lists(st.text(max_size=3), min_size=1))
 def test_text_is_compared_by_its_bytes(values: list[str]) -> None:
-    """The least text is the one whose UTF-8 bytes are least, as in a key of DynamoDB."""
+    """The smallest string has the smallest UTF-8 bytes, as in a key of DynamoDB."""
     attribute = models.UnicodeAttribute()
     assert total("Min", attribute, values) == min(values, key=str.encode)
     assert total("Max", attribute, values) == max(values, key=str.encode)
 
 
 def test_floats_are_added_by_what_they_show() -> None:
-    """A ``NumberAttribute`` gives an ``int`` where a sum is whole, else the ``float`` of the exact sum."""
+    """A ``NumberAttribute`` returns an ``int`` for an integer sum, and otherwise the ``float`` of the exact sum."""
     attribute = models.NumberAttribute()
     assert repr(total("Sum", attribute, [0.1, 0.2])) == "0.3"
     assert repr(total("Sum", attribute, [0.5, 1.5, 10**20])) == "100000000000000000002"
@@ -85,7 +85,7 @@ def test_floats_are_added_by_what_they_show() -> None:
     ],
 )
 def test_a_default_has_the_type_of_the_result(function: Any, attribute: Any, given_value: Any, expected: str) -> None:
-    """What stands for a missing result is converted as the result itself would be."""
+    """A default for a missing result is converted like the result."""
     assert repr(checked_default(function, attribute, given_value)) == expected
 
 

@@ -1,4 +1,4 @@
-"""Days and moments as spans: the algebra of sets, and which moments are on which days in any time zone."""
+"""Dates and datetimes as spans: set operations, and the datetimes of dates in any time zone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def members(found: Any) -> set[int]:
 
 @given(spans, spans)
 def test_spans_are_sets(one: Any, other: Any) -> None:
-    """Union, intersection and complement are those of the numbers in them, and spans never touch."""
+    """Union, intersection and complement are those of the contained numbers, and spans never touch."""
     assert members(union([*one, *other])) == members(one) | members(other)
     assert members(intersection(one, other)) == members(one) & members(other)
     assert members(complement(one, 0, 20)) == set(range(20)) - members(one)
@@ -45,7 +45,7 @@ def test_spans_are_sets(one: Any, other: Any) -> None:
     st.integers(0, 3),
 )
 def test_a_moment_is_on_the_day_that_its_clock_shows(zone: str, moment: datetime, offset: int, length: int) -> None:
-    """A moment is in the spans of some days just if its local date is one of them."""
+    """A datetime is in the spans of some dates exactly if its local date is one of them."""
     at, info = moment.replace(tzinfo=UTC), ZoneInfo(zone)
     first = at.date().toordinal() + offset
     found = list(moments_of_days(union([(first, first + length)]), info))
@@ -55,7 +55,7 @@ def test_a_moment_is_on_the_day_that_its_clock_shows(zone: str, moment: datetime
 
 @pytest.mark.parametrize("zone", ZONES)
 def test_all_days_are_all_moments(zone: str) -> None:
-    """The calendar's ends are open, and no days have no moments."""
+    """The ends of the calendar are open, and no dates mean no datetimes."""
     assert list(moments_of_days(((FIRST, END),), ZoneInfo(zone))) == [(None, None)]
     assert list(moments_of_days((), ZoneInfo(zone))) == []
     ((low, high),) = moments_of_days(((FIRST, FIRST + 1),), ZoneInfo(zone))
@@ -65,7 +65,7 @@ def test_all_days_are_all_moments(zone: str) -> None:
 
 
 def read(*conditions: Any, **more: Any) -> Any:
-    """What ``filter()`` of these becomes."""
+    """Return the conditions of ``filter()`` with these arguments."""
     return read_where(Sample, Sample.objects.filter(*conditions, **more).query.where)
 
 
@@ -94,12 +94,12 @@ LEAP_DAY = date(2024, 2, 29)
     ],
 )
 def test_parts_together_are_as_few_ranges_as_there_are(conditions: dict[str, Any], expected: Any) -> None:
-    """What lies side by side is one range, a single day one value, and what cannot be nothing."""
+    """Adjacent parts are one range, a single date is one value, and impossible parts are empty."""
     assert read(**conditions) == expected
 
 
 def test_the_time_zone_is_that_of_the_evaluation() -> None:
-    """A queryset that was made under another time zone asks for the days of the one it is read in."""
+    """A queryset uses the dates of the time zone in which it is read."""
     queryset = Sample.objects.filter(moment__date=LEAP_DAY)
     with timezone.override(ZoneInfo("Asia/Tokyo")):
         found: Any = read_where(Sample, queryset.query.where)

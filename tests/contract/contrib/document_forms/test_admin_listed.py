@@ -1,4 +1,4 @@
-"""Lists whose elements are declared in the admin's forms: a row for each element, and all else as it is."""
+"""Lists with declared elements in the admin's forms: a row per element, and everything else unchanged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.contract.conftest import Pages, text_of
 
 CHANGE = "catalog/receipt/r/change/"
 TEA, JAM = {"name": "Tea", "price": Decimal("1.5")}, {"name": "Jam", "colour": {"red": [1]}, "marks": ["a", "b"]}
-#: Whatever such attributes may hold: values of other types than the declared ones came before them.
+#: Possible contents of such attributes: values of other types were there before the declaration.
 HELD: list[dict[str, Any]] = [
     {},
     {"lines": [TEA, JAM], "points": [1, Decimal("2.5"), 10**37 + 1], "other": [1]},
@@ -41,7 +41,7 @@ def receipt(**given: Any) -> Any:
 
 
 def sent(catalog: Pages, **changed: str) -> Any:
-    """The answer to the form as it is shown, with some inputs changed; ``lines__0__remove`` is ``lines.0.remove``."""
+    """Return a submission of the shown form with some changed inputs; ``lines__0__remove`` is ``lines.0.remove``."""
     page = form_of_text(catalog.get(CHANGE))
     given = {name.replace("__", "."): text for name, text in changed.items()}
     assert not {name for name in given if name not in page and not name.endswith("remove")}
@@ -49,13 +49,13 @@ def sent(catalog: Pages, **changed: str) -> Any:
 
 
 def lines(**given: Any) -> Any:
-    """What is stored now."""
+    """Return the stored lines."""
     return Receipt.objects.get(pk="r").lines
 
 
 @pytest.mark.parametrize("held", HELD)
 def test_whoever_changes_nothing_changes_nothing(catalog: Pages, held: Any) -> None:
-    """Of any list, and the log names no field."""
+    """This includes any list, and the log names no field."""
     before = receipt(**held)
     assert sent(catalog).status_code == 302
     assert Receipt.objects.get(pk="r")._stored == before._stored
@@ -87,7 +87,7 @@ def test_what_rows_cannot_show_is_shown_as_json_and_stays(catalog: Pages, held: 
 
 
 def test_an_element_has_a_row_with_inputs_by_its_types(catalog: Pages) -> None:
-    """What was not declared of it is JSON beside them."""
+    """Undeclared parts of it are JSON next to them."""
     receipt(lines=[TEA, JAM], points=[7])
     page = form_of_text(catalog.get(CHANGE))
     assert [page[f"lines.0_{number}"] for number in (0, 1)] == ["Tea", "1.50"]
@@ -97,14 +97,14 @@ def test_an_element_has_a_row_with_inputs_by_its_types(catalog: Pages) -> None:
 
 
 def test_a_row_changes_its_element_alone(catalog: Pages) -> None:
-    """By the type that the schema says."""
+    """The schema determines the type."""
     receipt(lines=[TEA, JAM])
     assert sent(catalog, lines__0_1="2.25", lines__1_2__0="c").status_code == 302
     assert lines() == [{"name": "Tea", "price": Decimal("2.25")}, {**JAM, "marks": ["c", "b"]}]
 
 
 def test_a_row_that_is_filled_in_is_added_at_the_end(catalog: Pages) -> None:
-    """The other empty ones are left out."""
+    """The other empty rows are ignored."""
     receipt(lines=[TEA])
     assert sent(catalog, lines__2_0="New").status_code == 302
     assert lines() == [TEA, {"name": "New"}]
@@ -118,7 +118,7 @@ def test_a_row_is_removed(catalog: Pages) -> None:
 
 
 def test_the_last_row_is_removed(catalog: Pages) -> None:
-    """An empty list is left, or none where there may be none."""
+    """An empty list remains, or no value if the attribute is optional."""
     receipt(lines=[TEA], points=[1])
     assert sent(catalog, lines__0__remove="on", points__0__remove="on").status_code == 302
     found = Receipt.objects.get(pk="r")
@@ -137,7 +137,7 @@ def test_a_row_is_moved_to_the_place_that_is_typed(catalog: Pages, row: int, pla
 
 
 def test_a_new_row_goes_to_its_place(catalog: Pages) -> None:
-    """In front of what was there."""
+    """It comes before the existing ones."""
     receipt(points=[1, 2, 3])
     assert sent(catalog, points__3="9", points__3__position="2").status_code == 302
     assert Receipt.objects.get(pk="r").points == [1, 9, 2, 3]
@@ -150,7 +150,7 @@ def test_lists_within_a_map_have_rows_too(catalog: Pages) -> None:
     assert Receipt.objects.get(pk="r").data == {"steps": [{**TEA, "name": "Coffee"}, {"name": "Jam"}], "more": 1}
 
 
-#: What is typed, and the message about it.
+#: An input, and its error message.
 WRONG: list[tuple[dict[str, str], str]] = [
     ({"lines__1_1": "dear"}, "Row 2: Price: Enter a number."),
     ({"lines__1_0": ""}, "Row 2: Name: This field is required."),
@@ -170,7 +170,7 @@ WRONG: list[tuple[dict[str, str], str]] = [
 
 
 def test_an_error_names_its_row(catalog: Pages) -> None:
-    """What was typed stays; nothing is saved."""
+    """The input is kept, and nothing is saved."""
     before = receipt(lines=[TEA, JAM], points=[1], data={"steps": [TEA]})
     page = form_of_text(catalog.get(CHANGE))
     for changed, message in WRONG:
@@ -187,7 +187,7 @@ def test_an_error_names_its_row(catalog: Pages) -> None:
 
 
 def test_a_list_is_sent_as_one_text(catalog: Pages) -> None:
-    """As a map is."""
+    """A map is submitted the same way."""
     receipt(lines=[TEA])
     assert catalog.post(CHANGE, {"lines": '[{"name": "Jam"}]', "data": "{}"}).status_code == 302
     assert lines() == [{"name": "Jam"}]
@@ -195,7 +195,7 @@ def test_a_list_is_sent_as_one_text(catalog: Pages) -> None:
 
 @pytest.mark.parametrize("typed", ["[]", "null"])
 def test_an_empty_list_that_is_typed_beside_rows_is_an_error(catalog: Pages, typed: str) -> None:
-    """As any other list is: the rows would stay, and nobody be told."""
+    """The same applies to any list: the rows would stay silently."""
     receipt(points=[1, 2])
     answer = sent(catalog, points__json=typed)
     assert "The JSON contains a different list than the rows." in text_of(answer)
@@ -203,7 +203,7 @@ def test_an_empty_list_that_is_typed_beside_rows_is_an_error(catalog: Pages, typ
 
 
 def test_a_list_that_is_stored_empty_gets_rows(catalog: Pages) -> None:
-    """Although its JSON is shown beside them."""
+    """Its JSON is shown next to them."""
     receipt(points=[])
     assert sent(catalog, points__0="3").status_code == 302
     assert Receipt.objects.get(pk="r").points == [3]
@@ -232,7 +232,7 @@ def test_every_input_has_a_label_and_there_is_no_script_in_it(catalog: Pages) ->
 
 
 def test_somebody_elses_change_of_the_list_is_noticed(catalog: Pages) -> None:
-    """As that of any field; what only they have changed is taken over as rows."""
+    """As for any field, a list that only the other user has changed is updated as rows."""
     receipt(lines=[TEA], points=[1], data={"steps": [JAM]})
     page = form_of_text(catalog.get(CHANGE))
     Receipt.objects.filter(pk="r").update(lines=[TEA, JAM], points=[1, 2], data={"steps": [TEA]})
@@ -246,7 +246,7 @@ def test_somebody_elses_change_of_the_list_is_noticed(catalog: Pages) -> None:
 
 
 def test_who_may_only_look_sees_json(catalog: Pages, staff: Any) -> None:
-    """As of any document."""
+    """Other documents are shown the same way."""
     receipt(lines=[TEA])
     found = staff("catalog.view_receipt").get(CHANGE)
     assert '"name": "Tea"' in text_of(found)
@@ -255,7 +255,7 @@ def test_who_may_only_look_sees_json(catalog: Pages, staff: Any) -> None:
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_the_rows_of_an_inline_have_them_too(catalog: Pages, number: int) -> None:
-    """Of the children that there are, and of one that is added; what nobody touched is not written."""
+    """This includes existing and added children; untouched ones are not written."""
     till = Till.objects.create(till_id="t")
     one = Slip.objects.create(till=till, slip_id="one", lines=[TEA], data={"steps": [JAM], "more": 1})
     two = Slip.objects.create(till=till, slip_id="two", lines=[])
@@ -271,7 +271,7 @@ def test_the_rows_of_an_inline_have_them_too(catalog: Pages, number: int) -> Non
 
 
 def test_an_empty_row_of_an_inline_adds_nothing(catalog: Pages) -> None:
-    """Its lists and maps are as they were shown; one that is filled in is added."""
+    """Its lists and maps are unchanged; a row with input is added."""
     Till.objects.create(till_id="t")
     address = "catalog/till/t/change/"
     page = form_of_text(catalog.get(address))
@@ -286,7 +286,7 @@ def test_an_empty_row_of_an_inline_adds_nothing(catalog: Pages) -> None:
 def test_an_empty_row_of_an_inline_whose_list_is_required_adds_nothing(
     catalog: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As of a required text; the list is asked for once something else is filled in."""
+    """As for a required string, the list is required only if the row has other input."""
     monkeypatch.setattr(Slip._meta.get_field("lines"), "blank", False)
     Till.objects.create(till_id="t")
     address = "catalog/till/t/change/"

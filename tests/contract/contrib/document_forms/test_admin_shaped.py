@@ -18,7 +18,7 @@ from tests.contract.admin.test_admin_documents import form_of_text
 from tests.contract.conftest import Pages, text_of
 
 BUNDLE = "catalog/bundle/"
-#: Whatever such a map may hold: values of other types than the schema's came before it.
+#: Possible contents of such a map: values of other types were there before the schema.
 HELD = [
     {"title": "T", "receiver": {"name": "A"}},
     {"title": " T ", "receiver": {"name": "A", "street": None, "more": {"x": {1, 2}}}, "price": Decimal("2.5")},
@@ -29,12 +29,12 @@ HELD = [
 site = DynamoAdminSite()
 site.register(Bundle, type("BundleAdmin", (DynamoModelAdmin,), {}))
 site.register(Treatise, type("TreatiseAdmin", (DynamoModelAdmin,), {}))
-all_sites.discard(site)  # the checks look at all of them, and report what this one is for
+all_sites.discard(site)  # checks inspect all models, and report an error for this one
 urlpatterns = [path("admin/", site.urls)]
 
 
 def rows(page: Any) -> dict[str, str]:
-    """What the rows show, by their labels."""
+    """Return the contents of the rows by label."""
     content = page.content.decode()
     sent = form_of_text(page)
     return {
@@ -55,7 +55,7 @@ def test_each_place_has_a_row_with_its_label(catalog: Pages) -> None:
 
 @pytest.mark.parametrize("held", HELD)
 def test_whoever_changes_nothing_changes_nothing(catalog: Pages, held: Any) -> None:
-    """Of any map: only the log is written."""
+    """For any map, only the log is written."""
     bundle = Bundle.objects.create(data=held)
     address = f"{BUNDLE}{bundle.pk}/change/"
     assert catalog.post(address, form_of_text(catalog.get(address))).status_code == 302
@@ -65,7 +65,7 @@ def test_whoever_changes_nothing_changes_nothing(catalog: Pages, held: Any) -> N
 
 @pytest.mark.parametrize("model", [Bundle, Treatise])
 def test_the_log_says_that_nothing_has_changed(catalog: Pages, model: Any) -> None:
-    """A map that is sent as it was shown is not a changed field, with a schema or without one."""
+    """A map that is submitted unchanged is not a changed field, with and without a schema."""
     record = model.objects.create(data={"title": "T", "receiver": {"name": "A"}, "price": Decimal("2.5"), "more": [1]})
     address = f"catalog/{model._meta.model_name}/{record.pk}/change/"
     page = catalog.get(address)
@@ -76,7 +76,7 @@ def test_the_log_says_that_nothing_has_changed(catalog: Pages, model: Any) -> No
 
 
 def test_a_row_changes_its_place_alone(catalog: Pages) -> None:
-    """By the type that the schema says; a row left empty takes the place away."""
+    """The schema determines the type; an empty row removes the element."""
     bundle = Bundle.objects.create(
         data={"title": "T", "price": 3, "receiver": {"name": "A", "street": "S"}, "other": {"kept": Decimal("0.10")}}
     )
@@ -110,7 +110,7 @@ def test_a_row_changes_its_place_alone(catalog: Pages) -> None:
     ],
 )
 def test_an_error_names_its_row(catalog: Pages, label: str, text: str, message: str) -> None:
-    """What was typed stays."""
+    """The input is kept."""
     bundle = Bundle.objects.create(data={"title": "T", "receiver": {"name": "A"}})
     address = f"{BUNDLE}{bundle.pk}/change/"
     page = catalog.get(address)
@@ -132,7 +132,7 @@ def test_an_error_names_its_row(catalog: Pages, label: str, text: str, message: 
     ],
 )
 def test_two_values_of_one_place_are_an_error(catalog: Pages, rest: str, message: str) -> None:
-    """Neither is dropped for the other without a word."""
+    """Neither value is dropped silently."""
     page = catalog.get(f"{BUNDLE}add/")
     number = {label: f"data_{place}" for place, label in enumerate(rows(page))}
     values = {number["Title"]: "T", number["Receiver / Name"]: "A", number["Additional keys, as JSON"]: rest}
@@ -141,7 +141,7 @@ def test_two_values_of_one_place_are_an_error(catalog: Pages, rest: str, message
 
 
 def test_the_same_value_in_a_row_and_in_the_json_is_fine(catalog: Pages) -> None:
-    """Nothing is lost, and null is no value."""
+    """No value is lost, and null means no value."""
     page = catalog.get(f"{BUNDLE}add/")
     number = {label: f"data_{place}" for place, label in enumerate(rows(page))}
     rest = '{"title": "T", "receiver": null, "price": null}'
@@ -161,7 +161,7 @@ def test_a_record_is_added_by_its_rows(catalog: Pages) -> None:
 
 
 def test_somebody_elses_change_of_the_map_is_noticed(catalog: Pages) -> None:
-    """As that of any field."""
+    """Any other field behaves the same way."""
     bundle = Bundle.objects.create(data={"title": "T", "receiver": {"name": "A"}})
     address = f"{BUNDLE}{bundle.pk}/change/"
     page = catalog.get(address)

@@ -1,4 +1,4 @@
-"""The page of all entries of the log: by day, by user, for those who may see it, and of models that they may view."""
+"""The page of all log entries: by day and by user, with permissions for the page and for models."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_entries_of_a_user_on_a_day(pages: Pages, three: Any) -> None:
 
 
 def test_entries_of_somebody_who_is_gone_are_found_by_key(pages: Pages, three: Any) -> None:
-    """The name is known to nobody any more."""
+    """The name no longer exists."""
     three.delete()
     page = pages.get(f"{LOG}?user={three.pk}")
     assert named(page) == ["second"]
@@ -123,7 +123,7 @@ def test_the_page_has_a_permission(staff: Callable[..., Pages]) -> None:
 
 
 def test_entries_of_hidden_models_are_left_out(staff: Callable[..., Pages]) -> None:
-    """An entry names its object and what was changed of it."""
+    """An entry names its object and its changes."""
     pages = staff("dynamo_single.view_logentry", "directory.view_person")
     written(pages.user, "company", datetime(2026, 3, 1, 12, tzinfo=UTC))
     written(pages.user, "person", datetime(2026, 3, 1, 13, tzinfo=UTC), model=Person)
@@ -133,13 +133,13 @@ def test_entries_of_hidden_models_are_left_out(staff: Callable[..., Pages]) -> N
 
 
 def test_visitors_are_sent_to_the_login_page(pages: Pages) -> None:
-    """As on every page of the admin."""
+    """Every page of the admin does this."""
     pages.client.logout()
     assert pages.client.get(f"/admin/{LOG}").headers["Location"] == f"/admin/login/?next=/admin/{LOG}"
 
 
 def test_markup_in_an_entry_is_text(pages: Pages) -> None:
-    """In the name of its object, and in what was done."""
+    """This includes the name of its object, and the description."""
     company = Company(company_id="x", name="<script>1</script>")
     LogEntry.objects.log_actions(pages.user.pk, [company], 2, "<b>2</b>")
     page = pages.get(LOG).content.decode()
@@ -148,7 +148,7 @@ def test_markup_in_an_entry_is_text(pages: Pages) -> None:
 
 
 def test_an_entry_without_the_key_is_found_by_its_user_and_its_object(pages: Pages, three: Any) -> None:
-    """One of before; the page says that such entries are missing, and ``dynamo_rebuild`` brings them."""
+    """It is an old entry; the page reports that such entries are missing, and ``dynamo_rebuild`` adds them."""
     table = get_table()
     (entry,) = LogEntry.objects.filter(user_id=three.pk)
     key = {"pk": {"S": f"LOG#USER#{three.pk}"}, "sk": entry._stored["sk"]}
@@ -165,7 +165,7 @@ def test_an_entry_without_the_key_is_found_by_its_user_and_its_object(pages: Pag
 
 
 def test_a_table_of_one_index_has_the_entries_by_user(pages: Pages, three: Any) -> None:
-    """The page asks for one."""
+    """The page requires a user."""
     with mock.patch.object(log, "TIME_INDEX", None):
         assert "Enter a user name to see their entries." in text_of(pages.get(LOG, sends=[]))
         assert named(pages.get(f"{LOG}?user=olga")) == ["second"]
@@ -179,7 +179,7 @@ def test_the_log_of_a_users_own_code(pages: Pages, three: Any) -> None:
 
 
 def test_an_entry_leads_to_an_object_whose_key_looks_like_an_escaped_one(pages: Pages) -> None:
-    """As the admin escapes keys in its addresses."""
+    """The admin escapes keys in its URLs."""
     company = Company.objects.create(company_id="a_3Ab", name="Acme")
     LogEntry.objects.log_actions(pages.user.pk, [company], 2, "Touched.")
     (address,) = re.findall(r'href="([^"]*/change/)"', pages.get(LOG).content.decode().split("<tbody>")[1])

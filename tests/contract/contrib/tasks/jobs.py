@@ -1,4 +1,4 @@
-"""Tasks that leave companies behind, by whose names a test sees what has run."""
+"""Tasks that create companies, whose names show which tasks have run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from project.directory.models import Company
 
 @task
 def add(name: str, *, number: float = 0) -> list[Any]:
-    """Create a company, and return what was given."""
+    """Create a company, and return the argument."""
     Company.objects.create(name=name)
     return [name, number]
 

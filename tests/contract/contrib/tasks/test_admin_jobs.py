@@ -54,7 +54,7 @@ def test_worker_finishes_the_job(pages: Pages, path: str) -> None:
 
 
 def test_job_of_killed_worker_is_continued(table: Table, pages: Pages, path: str) -> None:
-    """No page is open. Each object is deleted, and logged once."""
+    """No page is open. Each object is deleted and logged once."""
     pages.post(path)
     with working(table) as (first,):
         wait_for(lambda: job_of(pages).position > 0)

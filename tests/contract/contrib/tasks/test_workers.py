@@ -1,4 +1,4 @@
-"""Real worker processes, which are killed and stopped."""
+"""Real worker processes that are killed and stopped."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TASKS = examples(12, 60)
 def working(
     table: Table, count: int = 1, command: Sequence[str] = ("manage.py", "dynamo_worker", "--interval", "0.1")
 ) -> Iterator[list[children.Child]]:
-    """Run workers, which are killed at the end of the block."""
+    """Run workers, and kill them at the end of the block."""
     url = str(table.settings.endpoint_url).replace("http://", "dynamodb://")
     environment = {
         **os.environ,

@@ -6,7 +6,7 @@ from django.db import models
 
 
 class Catalog:
-    """What every ``Meta`` has: the label of the models in DynamoDB."""
+    """The common options of every ``Meta``: the label of the models in DynamoDB."""
 
     app_label = "catalog"
 

@@ -8,7 +8,7 @@ from tests.contract.sql_import.old.base import Catalog, Row
 
 
 class Ticket(Row):
-    """What expires."""
+    """An expiring ticket."""
 
     code = models.CharField(max_length=20, primary_key=True)
     expires_at = models.DateTimeField(null=True)

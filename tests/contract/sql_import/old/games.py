@@ -59,7 +59,7 @@ class GameFan(Row):
 
 
 class GameGuild(Row):
-    """Its edges are checked there."""
+    """A guild, whose edges are checked in DynamoDB."""
 
     guild_id = models.CharField(max_length=20, primary_key=True)
     fans = models.ManyToManyField(GameFan)

@@ -1,4 +1,4 @@
-"""Rows that are counted and copied."""
+"""Counted and copied rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.contract.sql_import.old.base import Catalog, Row
 
 
 class Aisle(Row):
-    """What counts, and is in the trash here too."""
+    """An aisle, which counts, and has a trash here too."""
 
     aisle_id = models.CharField(max_length=20, primary_key=True)
     name = models.CharField(max_length=20)
@@ -20,7 +20,7 @@ class Aisle(Row):
 
 
 class Volume(Row):
-    """What is counted, with claims, copies and times."""
+    """A counted volume with claims, copies and times."""
 
     aisle = models.ForeignKey(Aisle, CASCADE)
     number = models.IntegerField()

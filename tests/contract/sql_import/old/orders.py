@@ -10,7 +10,7 @@ from tests.contract.sql_import.old.base import Catalog, Row
 
 
 class Order(Row):
-    """What has other names there."""
+    """An order, which has other names in DynamoDB."""
 
     buyer = models.CharField(max_length=20)
     number = models.IntegerField()

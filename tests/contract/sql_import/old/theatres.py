@@ -1,4 +1,4 @@
-"""References that are checked."""
+"""Checked references."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.contract.sql_import.old.base import Catalog, Row
 
 
 class Theatre(Row):
-    """What a checked reference needs."""
+    """A theatre, the target of a checked reference."""
 
     theatre_id = models.CharField(max_length=20, primary_key=True)
     deleted_at = models.DateTimeField(null=True)

@@ -1,4 +1,4 @@
-"""The REST API: what a member does, and what another organization cannot see."""
+"""The REST API: a member's operations, and data that another organization cannot see."""
 
 from desk.models import Comment, Organization, Ticket
 from desk.tests.base import DeskTestCase
@@ -141,7 +141,7 @@ class Writes(DeskTestCase):
 
 
 class Strangers(DeskTestCase):
-    """A member of another organization finds nothing."""
+    """A member of another organization cannot find any objects."""
 
     def test_no_ticket_of_another_organization(self):
         client = self.api(self.cat)

@@ -1,4 +1,4 @@
-"""Counters, copies, the trash, and what a deletion includes."""
+"""Counters, copies, the trash, and the objects that a deletion includes."""
 
 from datetime import timedelta
 from io import StringIO
@@ -139,7 +139,7 @@ class Task(DeskTestCase):
 
 
 class Consistency(DeskTestCase):
-    """``dynamo_verify`` finds nothing to repair."""
+    """``dynamo_verify`` does not find any problems."""
 
     def test_table_is_consistent(self):
         self.ticket.delete()

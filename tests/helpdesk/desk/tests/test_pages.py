@@ -7,7 +7,7 @@ from desk.tests.base import BACKEND, DeskTestCase
 
 
 class Pages(DeskTestCase):
-    """What a member sees and writes."""
+    """Pages for a member, to read and to write."""
 
     def test_organizations(self):
         page = self.page(self.ann, "/")
