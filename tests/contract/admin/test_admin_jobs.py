@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -313,3 +314,11 @@ def test_many_jobs_come_page_by_page(pages: Pages) -> None:
     assert pages.get(f"{JOBS}{link(second, 'prev')}").context["jobs"][0][0] == first.context["jobs"][0][0]
     assert pages.get(f"{JOBS}?cursor=x").status_code == 400
     assert pages.post(JOBS).status_code == 405
+
+
+def test_site_without_worker_imports_none(pages: Pages, companies: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page runs the job with what it has."""
+    name = "dynamo_single.admin.batch_actions.worker"
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    carried_out(pages, job_of(pages))
+    assert name not in sys.modules
