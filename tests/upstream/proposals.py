@@ -27,6 +27,7 @@ PROPOSALS = (
     (r"Django tried to turn it into SQL|^NotSupported: Cannot execute", SQL_LAYER),
     (r"using\('|UserExists|database alias", ALIASES),
     (r"_ptr'?\"? |_ptr'|must be a .* instance|(Vehicle|Media) or its pk|inherits from", INHERITANCE),
+    (r"'Book' instance expected, got aggregation_regress\.", INHERITANCE),
     (r"there is no attribute for a|no option|takes keyword arguments only|unexpected keyword argument", ATTRIBUTES),
     (r"makes? up the primary key, which save\(\) does not change", SAVES),
     (r"was deleted since it was read", DELETED),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+import django
 import pytest
 from django.db.models import (
     Avg,
@@ -34,6 +35,7 @@ from django.db.models import (
     When,
     Window,
 )
+from django.db.models import aggregates as django_aggregates
 from django.db.models import functions as fn
 from django.db.models.lookups import GreaterThan
 
@@ -377,3 +379,15 @@ def test_annotated_objects_can_be_updated(shops: tuple[Shop, Shop]) -> None:
     assert annotated.filter(pk="p0").update(name="Assam") == 1
     assert annotated.allow_in_memory().filter(x=1).update(name="x") == 1
     assert ours.Product.objects.get(pk="p1").name == "x"
+
+
+@pytest.mark.skipif(django.VERSION < (6, 1), reason="Django 6.1 has these aggregates.")
+def test_aggregates_of_django_6_1(shops: tuple[Shop, Shop]) -> None:
+    ours, _ = shops
+    made: Any = django_aggregates
+    cities = made.StringAgg("city", Value("|"), order_by="-name", filter=~Q(city=""), distinct=True)
+    stocks = {"every": made.BitAnd("stock"), "some": made.BitOr("stock"), "odd": made.BitXor("stock")}
+    assert mem(ours.Customer.objects.all()).aggregate(x=cities) == {"x": "Oslo|Rome"}
+    assert mem(ours.Product.objects.all()).aggregate(**stocks) == {"every": 0, "some": 13, "odd": 8}
+    assert mem(ours.Product.objects.filter(pk="p0")).aggregate(x=made.AnyValue("stock")) == {"x": 5}
+    assert mem(ours.Product.objects.filter(pk="")).aggregate(x=made.BitOr("stock")) == {"x": None}

@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import reduce
+from operator import and_, or_, xor
 from typing import Any
 
 from django.db import models
@@ -19,6 +21,7 @@ from django.db.models import aggregates as django_aggregates
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON
+from dynamo_single.orm.expressions import ordering
 from dynamo_single.orm.expressions.comparing import hashable, sort_key
 from dynamo_single.orm.expressions.evaluation import evaluate, evaluate_all
 from dynamo_single.orm.expressions.functions.arithmetic import CONTEXT
@@ -31,8 +34,8 @@ def _aggregate(expression: Expression, scope: Scope) -> Any:
         if isinstance(expression, kind):
             return compute(list(_values(expression, _members(scope))), expression)
     raise NotSupported(
-        f"Cannot compute {type(expression).__name__}() in memory. There are Count, Sum, Avg, Min, Max, StdDev and "
-        f"Variance; otherwise {COMPUTE_IN_PYTHON}."
+        f"Cannot compute {type(expression).__name__}() in memory. There are Count, Sum, Avg, Min, Max, StdDev, "
+        f"Variance, and those of Django 6.1; otherwise {COMPUTE_IN_PYTHON}."
     )
 
 
@@ -45,11 +48,16 @@ def _condition(expression: Expression) -> Expression:
     return getattr(expression.filter, "condition", expression.filter)
 
 
-if hasattr(django_aggregates, "AggregateFilter"):
+def _argument(expression: Expression, scope: Scope) -> Any:
+    """Return the value of the only source of an argument."""
+    return evaluate(expression.get_source_expressions()[0], scope)
 
-    @evaluate.register(django_aggregates.AggregateFilter)
-    def _filter(expression: Expression, scope: Scope) -> Any:
-        return evaluate(expression.condition, scope)
+
+# Since Django 6.0 the arguments of an aggregate have classes.
+_register: Any = evaluate.register
+for _name in ("AggregateFilter", "AggregateOrderBy", "StringAggDelimiter"):
+    if hasattr(django_aggregates, _name):
+        _register(getattr(django_aggregates, _name))(_argument)
 
 
 def _values(expression: Expression, members: Sequence[Scope]) -> Iterator[Any]:
@@ -57,7 +65,8 @@ def _values(expression: Expression, members: Sequence[Scope]) -> Iterator[Any]:
     condition = _condition(expression)
     sources = expression.source_expressions
     seen: set[object] = set()
-    for member in members:
+    orders = ordering.orders_of(getattr(expression, "order_by", None))
+    for member in ordering.sort_scopes(members, orders) if orders else members:
         if condition is not None and not evaluate(condition, member):
             continue
         values = evaluate_all(sources, member)
@@ -116,6 +125,18 @@ def _variance(values: list[Any], *, sample: bool) -> float | None:
     return float(sum((each - mean) ** 2 for each in exact) / number)
 
 
+def _text(values: list[tuple[Any, Any]], expression: Expression) -> str | None:
+    """Return the values of ``StringAgg()``; each has the delimiter before it."""
+    if not values:
+        return None
+    (first, _), *others = values
+    return str(first) + "".join(f"{delimiter}{value}" for value, delimiter in others)
+
+
+def _bits(combine: Callable[[int, int], int]) -> Callable[[list[Any], Expression], int | None]:
+    return lambda values, expression: reduce(combine, values) if values else None
+
+
 def _deviation(values: list[Any], expression: Expression) -> float | None:
     found = _variance(values, sample=expression.function.endswith("SAMP"))
     return None if found is None else math.sqrt(found)
@@ -129,4 +150,15 @@ _COMPUTED: tuple[tuple[type[Any], Callable[[list[Any], Expression], Any]], ...] 
     (Max, lambda values, expression: max(values, key=sort_key, default=None)),
     (StdDev, _deviation),
     (Variance, lambda values, expression: _variance(values, sample=expression.function.endswith("SAMP"))),
+)
+#: Aggregates of Django 6.0 and 6.1 by name.
+_LATER: dict[str, Callable[[list[Any], Expression], Any]] = {
+    "AnyValue": lambda values, expression: values[0] if values else None,
+    "BitAnd": _bits(and_),
+    "BitOr": _bits(or_),
+    "BitXor": _bits(xor),
+    "StringAgg": _text,
+}
+_COMPUTED += tuple(
+    (getattr(django_aggregates, name), compute) for name, compute in _LATER.items() if hasattr(django_aggregates, name)
 )
