@@ -1,4 +1,4 @@
-"""What a checker must see of the public API; ``tests/unit/test_typing.py`` runs mypy and pyright on it.
+"""The types that a checker must infer for the public API; ``tests/unit/test_typing.py`` runs mypy and pyright on it.
 
 Nothing imports it.
 """
@@ -27,7 +27,7 @@ from project.directory.models import Company, Person
 
 
 class Loud(models.UnicodeAttribute):
-    """A user's attribute, which says nothing about ``null``."""
+    """A custom attribute that does not declare ``null``."""
 
 
 class Note(models.SoftDeleteModel, models.TimestampedModel):

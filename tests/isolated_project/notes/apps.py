@@ -1,4 +1,4 @@
-"""What the app puts into a new database."""
+"""The data of the app in a new database."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class NotesConfig(AppConfig):
     label = "notes"
 
     def ready(self) -> None:
-        """Put a note into each new database, where the settings ask for one."""
+        """Create a note in each new database, if the settings enable it."""
         post_migrate.connect(_seed, sender=self)
 
 

@@ -1,4 +1,4 @@
-"""Which condition of a write a stored item breaks, for what the caller is told."""
+"""Find the condition of a write that a stored item breaks, for the error."""
 
 from __future__ import annotations
 

@@ -6,10 +6,10 @@ from django.core.management.base import BaseCommand
 
 
 class Command(BaseCommand):
-    """Does nothing but the warning."""
+    """Only warn."""
 
     requires_migrations_checks = True
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Say that the command ran."""
+        """Print that the command ran."""
         self.stdout.write("ran")
