@@ -207,9 +207,9 @@ def _logged(admin_class: Any) -> Any:
 
 
 def _is_of_use(model: type[models.Model]) -> bool:
-    if model._meta.label == "auth.Group" and is_in_dynamodb():
-        return False
-    return _is_stored(model)
+    if is_stored_in_dynamodb(model):
+        return True
+    return _is_stored(model) and not (model._meta.label == "auth.Group" and is_in_dynamodb())
 
 
 def _is_stored(model: type[models.Model]) -> bool:

@@ -305,8 +305,8 @@ class LeadsToItem(FormContextMixin):
     def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: DynamoModel | None) -> None:
         super()._prepare_form(request, context, obj)
         site: Any = self.admin_site
-        if obj is not None and hasattr(site, "_item_url"):
-            context["dynamo_item_url"] = site._item_url(request, obj)
+        is_linked = obj is not None and hasattr(site, "_item_url")
+        context["dynamo_item_url"] = site._item_url(request, obj) if is_linked else ""
 
     def _finish_form(self, request: HttpRequest, response: Any, obj: DynamoModel | None) -> None:
         super()._finish_form(request, response, obj)
@@ -321,8 +321,8 @@ class UnknownAttributesMixin(FormContextMixin):
     def _prepare_form(self, request: HttpRequest, context: dict[str, Any], obj: DynamoModel | None) -> None:
         super()._prepare_form(request, context, obj)
         user: Any = request.user
-        if obj is not None and user.has_perm(_PERMISSION):
-            context["dynamo_unknown"] = unknown_attributes(obj, Masks(site_secrets(self)))
+        is_shown = obj is not None and user.has_perm(_PERMISSION)
+        context["dynamo_unknown"] = unknown_attributes(obj, Masks(site_secrets(self))) if is_shown else ()
 
 
 def unknown_attributes(obj: Any, masks: Masks) -> list[tuple[str, str]]:
