@@ -23,6 +23,7 @@ from dynamo_single.orm.conditions.terms import MAX_MEMBERS
 from dynamo_single.orm.query.state import state_of
 from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.schema import registry, secrecy
+from dynamo_single.orm.schema.fields.fetching import with_mode_of
 from dynamo_single.orm.schema.fields.references import without_slice
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.types import Defaults, DynamoModel, all_plain
@@ -328,7 +329,7 @@ class EdgesManager(RelatedManager):
     def _apply_rel_filters(self, queryset: Any) -> Any:
         """Return the related objects of a queryset; Django's name, which ``Prefetch(queryset=...)`` calls too."""
         edges = self.end.edges([self.instance.pk]).allow_in_memory(MAX_MEMBERS)
-        return queryset.filter(pk__in=edges.values_list(self.end.far.attname, flat=True))
+        return with_mode_of(self.instance, queryset).filter(pk__in=edges.values_list(self.end.far.attname, flat=True))
 
     def count(self) -> int:
         """Count the objects: a COUNT Query for each megabyte of edges; it reads the objects if some may be hidden."""

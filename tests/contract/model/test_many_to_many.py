@@ -64,6 +64,12 @@ def told(sender: Any) -> Iterator[list[Any]]:
 # declared edges
 
 
+def test_related_objects_have_the_mode_of_their_owner(gaming: Any, john: Any) -> None:
+    gaming.players.add(john)
+    found = GameServer.objects.fetch_mode(models.FETCH_PEERS).get(pk="1")
+    assert [player._state.fetch_mode for player in found.players.all()] == [models.FETCH_PEERS]
+
+
 def test_both_sides_are_a_query_and_a_batch(gaming: Any, john: Any) -> None:
     gaming.players.add(john, GamePlayer.objects.create(player_id="2", username="Mike"))
     john.servers.add(GameServer.objects.create(server_id="2", name="Chess"))

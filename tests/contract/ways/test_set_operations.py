@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -167,6 +168,17 @@ def test_union_of_live_and_deleted_objects(shops: tuple[Shop, Shop]) -> None:
     ours, _ = shops
     live = ours.Customer.objects.filter(city="Rome").allow_in_memory()
     assert some(live.union(ours.Customer.objects.with_visibility("deleted").order_by()[:9])) == ["c0", "c2"]
+
+
+def test_union_of_rows_is_awaited(shops: tuple[Shop, Shop]) -> None:
+    ours, _ = shops
+
+    async def found() -> Any:
+        asked = cities(ours).union(statuses(ours)).order_by("name", "city")
+        return [row async for row in asked], await asked.acount(), await asked.aexists()
+
+    rows = list(cities(ours).union(statuses(ours)).order_by("name", "city"))
+    assert asyncio.run(found()) == (rows, len(rows), True)
 
 
 def test_union_of_rows_explains_each_queryset(shops: tuple[Shop, Shop]) -> None:
