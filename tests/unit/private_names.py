@@ -52,7 +52,6 @@ DJANGO = {
     "Query.combinator": "django.db.models.sql.query.Query.combinator",
     "Query.combinator_all": "django.db.models.sql.query.Query.combinator_all",
     "Query.combined_queries": "django.db.models.sql.query.Query.combined_queries",
-    "QuerySet._not_support_combined_queries": "django.db.models.QuerySet._not_support_combined_queries",
     "Query.extra": "django.db.models.sql.query.Query.extra",
     "Query.distinct_fields": "django.db.models.sql.query.Query.distinct_fields",
     "Query.chain": "django.db.models.sql.query.Query.chain(self)",

@@ -26,9 +26,9 @@ from dynamo_single.orm.expressions.scope import Expression, Scope, Statement
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.plan.plan import InMemory, Plan
+from dynamo_single.orm.reading.limits import Steps
 from dynamo_single.orm.relations import joining, steps
 from dynamo_single.orm.results import objects
-from dynamo_single.orm.results.limits import Steps
 from dynamo_single.orm.results.objects import Results
 from dynamo_single.orm.results.state import ALL_MATCHES, DEFAULT_LIMIT, QueryState
 from dynamo_single.table.flow import Pages

@@ -19,8 +19,8 @@ from dynamo_single.exceptions import NotSupported, UnknownField
 from dynamo_single.orm.expressions import ordering
 from dynamo_single.orm.expressions.comparing import hashable
 from dynamo_single.orm.expressions.scope import Expression, Scope, Statement
+from dynamo_single.orm.reading.limits import Steps
 from dynamo_single.orm.results.columns import Shape, as_dict, as_value
-from dynamo_single.orm.results.limits import Steps
 from dynamo_single.orm.results.state import DEFAULT_LIMIT, QueryState
 
 

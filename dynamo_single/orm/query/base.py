@@ -111,13 +111,13 @@ def open_pages(state: QueryState, shape: type[Any]) -> Results:
     return objects.open_pages(state) if state.computation is None else rows.rows(state)
 
 
-def _condition_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> models.Q:
-    """Return the arguments of ``filter()`` as one condition; those of ``Q`` itself must not come from an address."""
-    invalid = ", ".join(f"'{name}'" for name in ("_connector", "_negated") if name in kwargs)
-    if invalid:
-        # Django's message.
-        raise TypeError(f"The following kwargs are invalid: {invalid}")
-    return models.Q(*args, **kwargs)
+#: The parameters of ``Q``, which must not come from an address.
+_OF_Q = frozenset({"_connector", "_negated"})
+
+
+def _refused(*args: object, **kwargs: object) -> models.Q:
+    """Raise Django's ``TypeError`` for arguments of ``filter()`` that are parameters of ``Q``."""
+    raise TypeError(f"The following kwargs are invalid: {', '.join(map(repr, sorted(_OF_Q & {*kwargs})))}")
 
 
 #: ``open_pages()`` reads these, unlike a project's own iterable.
@@ -163,7 +163,8 @@ class PlannedQuerySet(StatefulQuerySet[M]):
                 prepared = interpreted.prepared(conditions)
                 computed, others = interpreted.separated(self.model, prepared, negate=negate)
                 args, kwargs = (*computed, *others), {}
-            leads_on, later = filters.leads_on(self.model, others), _condition_of(args[len(computed) :], kwargs)
+            condition = models.Q if _OF_Q.isdisjoint(kwargs) else _refused
+            leads_on, later = filters.leads_on(self.model, others), condition(*args[len(computed) :], **kwargs)
             kept = filters.of_kept_keys(self.model, later, is_negated=negate) if leads_on else None
             if kept is not None:
                 leads_on, later = False, kept
@@ -207,7 +208,10 @@ class PlannedQuerySet(StatefulQuerySet[M]):
     def _fetch_all(self) -> None:
         if self._result_cache is None and not async_rerun.take_result(self):
             if self._iterable_class in _ITERABLES:
-                self._result_cache = run(collect(self._held_pages(state_of(self))))
+                state = state_of(self)
+                is_limited = self._asked.steps is not None
+                pages = self._held_pages(state) if is_limited else open_pages(state, self._iterable_class)
+                self._result_cache = run(collect(pages))
             else:
                 self._result_cache = list(self._iterable_class(self))
             related_reads = related_reads_of(self)

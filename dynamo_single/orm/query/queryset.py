@@ -334,7 +334,7 @@ class QuerySet(AsyncQuerySet[M]):
         A single count is one Query with Select=COUNT; the minimum or maximum of the attribute that orders a key is one
         Query for one item. Everything else reads every match, and needs a slice or ``allow_in_memory()``.
         """
-        self._not_support_combined_queries("aggregate")
+        self._refuse_combined("aggregate")
         return run(annotate.aggregate(self, args, kwargs))
 
     def annotate(self, *args: object, **kwargs: object) -> Any:  # objects get attributes that their type does not have
@@ -343,18 +343,18 @@ class QuerySet(AsyncQuerySet[M]):
 
         ``Count("people")`` of ``people = Children(...)`` is one Query with Select=COUNT for each object.
         """
-        self._not_support_combined_queries("annotate")
+        self._refuse_combined("annotate")
         return annotate.annotate(self, args, kwargs)
 
     def alias(self, *args: object, **kwargs: object) -> Any:  # as annotate()
         """Name expressions for later conditions, orders and annotations, without returning their values."""
-        self._not_support_combined_queries("alias")
+        self._refuse_combined("alias")
         self._refuse_secrets((*args, *kwargs.values()))
         return interpreted.annotate(self, args, kwargs, select=False)
 
     def dates(self, field_name: str, kind: str, order: str = "ASC") -> Any:
         """The years, months, weeks or days of an attribute's values, each once; needs ``allow_in_memory()``."""
-        self._not_support_combined_queries("dates")
+        self._refuse_combined("dates")
         return annotate.dates(self, field_name, kind, order)
 
     def datetimes(self, field_name: str, kind: str, order: str = "ASC", tzinfo: datetime.tzinfo | None = None) -> Any:
@@ -362,7 +362,7 @@ class QuerySet(AsyncQuerySet[M]):
 
         With ``USE_TZ = False`` they are naive in ``TIME_ZONE``, whatever ``tzinfo`` is, as in Django.
         """
-        self._not_support_combined_queries("datetimes")
+        self._refuse_combined("datetimes")
         return annotate.datetimes(self, field_name, kind, order, tzinfo)
 
     def only(self, *fields: object) -> Self:
@@ -505,7 +505,7 @@ class QuerySet(AsyncQuerySet[M]):
                 "distinct() over fields is not supported. To read each value once, call "
                 "allow_in_memory(limit=1000).values(...).distinct()."
             )
-        self._not_support_combined_queries("distinct")
+        self._refuse_combined("distinct")
         if self.query.is_sliced:
             raise TypeError("Cannot create distinct fields once a slice has been taken.")
         if self._asked.interpreted:

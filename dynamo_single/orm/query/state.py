@@ -202,7 +202,7 @@ class StatefulQuerySet(models.QuerySet[M]):
             )
         check_nesting((self.query.where, other.query.where))
 
-    def _not_support_combined_queries(self, operation_name: str) -> None:
+    def _refuse_combined(self, operation_name: str) -> None:
         """Raise ``NotSupported`` for a method that would change the rows of a set operation."""
         combinator = self.query.combinator
         if combinator:

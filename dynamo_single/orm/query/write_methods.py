@@ -25,13 +25,13 @@ from dynamo_single.table.flow import Flow, call_sync, run
 from dynamo_single.table.request import MAX_ACTIONS
 
 if TYPE_CHECKING:
-    from dynamo_single.orm.query import computed_update, write_by_key
+    from dynamo_single.orm.query import interpreted, write_by_key
     from dynamo_single.orm.results import objects
     from dynamo_single.orm.write import bulk, on_delete, queryset_update
     from dynamo_single.orm.write.batch_transactions import Progress
     from dynamo_single.orm.write.bulk import CreatedList
 else:
-    computed_update = LazyModule("dynamo_single.orm.query.computed_update")
+    interpreted = LazyModule("dynamo_single.orm.query.interpreted")
     write_by_key = LazyModule("dynamo_single.orm.query.write_by_key")
     bulk = LazyModule("dynamo_single.orm.write.bulk")
     objects = LazyModule("dynamo_single.orm.results.objects")
@@ -116,13 +116,13 @@ class WritingQuerySet(PlannedQuerySet[M]):
         if self._asked.interpreted or (self._asked.in_memory is not None and not self._asked.inside):
             interpretation = (await self._state()).interpretation
             if interpretation is not None and interpretation.chooses:
-                return await computed_update.update(self, given, pending)
+                return await interpreted.update(self, given, pending)
         try:
             assigned = queryset_update.read_assignments(self.model, given)
         except NotSupported as refusal:
             if self._asked.in_memory is None or not queryset_update.has_expressions(self.model, given):
                 raise
-            return await computed_update.update(self, given, pending, refusal)
+            return await interpreted.update(self, given, pending, refusal)
         if not assigned:
             return 0
         return await self._written(partial(queryset_update.update, assigned=assigned), pending)
@@ -239,7 +239,8 @@ class WritingQuerySet(PlannedQuerySet[M]):
         self._check_rows()
 
     def _check_rows(self) -> None:
-        self._not_support_combined_queries("update() or delete")
+        if self._query.combinator:
+            self._refuse_combined("update() or delete")
         computed = self._computation
         if computed is not None and computed.makes_rows:
             raise NotSupported(f"Cannot write rows that are {computed}. Write the objects.")

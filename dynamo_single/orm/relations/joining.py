@@ -20,9 +20,9 @@ from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.items.readers import value_reader
+from dynamo_single.orm.reading.limits import Steps
 from dynamo_single.orm.relations import steps
 from dynamo_single.orm.results import objects
-from dynamo_single.orm.results.limits import Steps
 from dynamo_single.orm.results.state import DEFAULT_LIMIT, QueryState
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.base import IdentityField

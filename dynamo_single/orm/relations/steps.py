@@ -14,9 +14,9 @@ from django.db.models import Q
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import NoAccessPattern, NotSupported
+from dynamo_single.orm.reading.limits import Steps
 from dynamo_single.orm.relations import filters
 from dynamo_single.orm.relations.filters import in_steps
-from dynamo_single.orm.results.limits import Steps
 from dynamo_single.orm.results.state import DEFAULT_LIMIT, Asked
 
 #: Reads the values of a queryset, given the name of the condition that it is in.

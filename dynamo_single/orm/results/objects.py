@@ -39,10 +39,10 @@ from dynamo_single.table.flow import Pages, as_stream
 from dynamo_single.table.request import Response
 
 if TYPE_CHECKING:
-    from dynamo_single.orm.results import limits
-    from dynamo_single.orm.results.limits import Steps
+    from dynamo_single.orm.reading import limits
+    from dynamo_single.orm.reading.limits import Steps
 else:
-    limits = LazyModule("dynamo_single.orm.results.limits")
+    limits = LazyModule("dynamo_single.orm.reading.limits")
 
 T = TypeVar("T")
 

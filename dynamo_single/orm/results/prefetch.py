@@ -24,10 +24,10 @@ from dynamo_single.orm.schema.types import DynamoModel, all_plain
 from dynamo_single.table.flow import call_sync, is_run
 
 if TYPE_CHECKING:
-    from dynamo_single.orm.results import limits
-    from dynamo_single.orm.results.limits import HeldSteps
+    from dynamo_single.orm.reading import limits
+    from dynamo_single.orm.reading.limits import HeldSteps
 else:
-    limits = LazyModule("dynamo_single.orm.results.limits")
+    limits = LazyModule("dynamo_single.orm.reading.limits")
 
 
 async def fetch_related(objects: Sequence[object], related_reads: RelatedReads) -> None:

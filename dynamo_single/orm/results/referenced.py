@@ -18,7 +18,7 @@ from dynamo_single.table.flow import call_sync
 from dynamo_single.table.request import MAX_BATCH_KEYS
 
 if TYPE_CHECKING:
-    from dynamo_single.orm.results.limits import Steps
+    from dynamo_single.orm.reading.limits import Steps
 
 
 class Known:

@@ -30,12 +30,12 @@ from dynamo_single.table.table import Table, get_table
 
 if TYPE_CHECKING:
     from dynamo_single.orm.items import unique_rules
+    from dynamo_single.orm.reading.limits import Steps
     from dynamo_single.orm.results import computation as computations
     from dynamo_single.orm.results import sorting
     from dynamo_single.orm.results.cached_lists import CachedLists
     from dynamo_single.orm.results.columns import Columns, Shape
     from dynamo_single.orm.results.computation import Computation
-    from dynamo_single.orm.results.limits import Steps
     from dynamo_single.orm.results.sorting import OrderName
     from dynamo_single.orm.where import tree
 else:

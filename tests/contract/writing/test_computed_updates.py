@@ -9,7 +9,7 @@ from django.db.models import Case, F, Value, When
 from django.db.models.functions import Concat, Length, Upper
 
 from dynamo_single.exceptions import NotSupported, StaleObject
-from dynamo_single.orm.query import computed_update
+from dynamo_single.orm.query import interpreted
 from dynamo_single.testing import assert_requests
 from tests.catalog.models import Sample
 
@@ -55,7 +55,7 @@ def test_update_needs_a_limit() -> None:
 
 def raced(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
     """Change the object between the read and the write."""
-    compare, left = computed_update._unchanged, [times]
+    compare, left = interpreted._unchanged, [times]
 
     def unchanged(*args: Any) -> Any:
         condition = compare(*args)
@@ -64,7 +64,7 @@ def raced(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
             Sample.objects.filter(pk="s0").update(text=f"new{left[0]}")
         return condition
 
-    monkeypatch.setattr(computed_update, "_unchanged", unchanged)
+    monkeypatch.setattr(interpreted, "_unchanged", unchanged)
 
 
 def test_update_reads_again_after_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
