@@ -74,7 +74,7 @@ class AtomicSaveMixin(AdminMixin):
         except UnreadableItem:
             raise
         except RelatedRefused as refused:
-            text = _("The %(name)s “%(obj)s” was saved, but some related objects were not: %(reason)s")
+            text = _("The admin saved the %(name)s “%(obj)s”. It did not save some related objects: %(reason)s")
             found = {
                 "name": self.opts.verbose_name,
                 "obj": refused.obj,
@@ -86,7 +86,7 @@ class AtomicSaveMixin(AdminMixin):
             obj = self.get_object(request, unquote(object_id)) if object_id and request.method == "POST" else None
             if not trash.is_deleted(obj) or not self.has_change_permission(request):
                 raise
-            text = _("The %(name)s “%(obj)s” was moved to the trash in the meantime. Nothing was saved.")
+            text = _("Another user moved the %(name)s “%(obj)s” to the trash in the meantime. Nothing was saved.")
             self.message_user(request, text % {"name": self.opts.verbose_name, "obj": obj}, messages.ERROR)
             return HttpResponseRedirect(trash.change_url(self, obj))
         except (*REFUSALS, TooMuchWithFiles) as refusal:
@@ -179,7 +179,7 @@ class AtomicSaveMixin(AdminMixin):
             for each in saved.afterwards:
                 each()
         if request.__dict__.pop("_saved_in_parts", False):
-            text = _("The changes were too large for one transaction and were saved in several steps.")
+            text = _("The changes were too large for one transaction, so the admin saved them in several steps.")
             self.message_user(request, text, messages.WARNING)
 
 

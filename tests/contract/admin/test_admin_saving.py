@@ -21,7 +21,7 @@ from tests.contract.conftest import NO_INLINES, Pages, text_of
 other_writer = pytest.mark.filterwarnings("ignore::dynamo_single.exceptions.NotRolledBackWarning")
 
 CHANGE = "directory/company/acme/change/"
-IN_PARTS = "The changes were too large for one transaction and were saved in several steps."
+IN_PARTS = "The changes were too large for one transaction, so the admin saved them in several steps."
 CompanyAdmin = type(admin.site.get_model_admin(Company))
 
 
@@ -161,7 +161,7 @@ def test_a_refused_row_of_what_is_saved_in_parts_does_not_lose_the_parent(pages:
     assert response.headers["Location"] == f"/admin/{CHANGE}"
     text = text_of(pages.get(""))
     assert (
-        "The company “Acme Ltd” was saved, but some related objects were not: "
+        "The admin saved the company “Acme Ltd”. It did not save some related objects: "
         "Person with this E-mail address already exists." in text
     )
     assert stored() == ("Acme Ltd", ["Anna", "Berta", "Nora"])
