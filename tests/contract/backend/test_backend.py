@@ -87,7 +87,7 @@ def test_savepoints_by_hand_pass() -> None:
 
 
 def test_a_durable_block_must_be_the_outermost() -> None:
-    """As with any database, a durable block inside another raises an error."""
+    """A durable block inside another raises an error, as with any database."""
     with transaction.atomic(durable=True):
         assert connection.in_atomic_block
     with transaction.atomic(), pytest.raises(RuntimeError), transaction.atomic(durable=True):

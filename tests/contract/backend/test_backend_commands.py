@@ -108,7 +108,7 @@ def test_dumpdata_says_that_sql_models_hold_nothing() -> None:
 
 
 def test_flush_says_that_it_empties_nothing() -> None:
-    """The message says that DynamoDB is unchanged."""
+    """The message reports that DynamoDB is unchanged."""
     outcome = run("settings", *WITH_A_WORD)["flush --noinput"]
     assert outcome.code == 0
     assert "Items in DynamoDB are not touched" in outcome.err
@@ -138,7 +138,7 @@ def test_atomic_requests_is_warned_of() -> None:
 
 
 def test_a_project_with_sql_keeps_its_database() -> None:
-    """With only SQL, the app changes nothing: migrations run, and content types and permissions are stored."""
+    """With only SQL, the app does not interfere: migrations run, and content types and permissions are stored."""
     lines = (
         "migrate",
         "dumpdata auth.permission --natural-foreign",
@@ -258,7 +258,7 @@ def test_models_beside_sql_are_no_tables(line: str, answer: str) -> None:
 
 
 def test_permissions_beside_sql_are_rows_once() -> None:
-    """Django adds the permissions in its migrations, and the app those of the trash."""
+    """Django adds its permissions in its migrations, and the app adds the permissions of the trash."""
     line = "dumpdata auth.permission --natural-foreign"
     rows = json.loads(run("settings_beside_sql", "migrate --verbosity 0", line)[line].out)
     found = [tuple(row["fields"][name] for name in ("codename", "name")) for row in rows]

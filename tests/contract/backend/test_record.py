@@ -52,7 +52,7 @@ def test_migrate_reads_the_files_for_the_record_once(app: History) -> None:
 
 
 def test_migrations_are_shown_as_they_are(app: History) -> None:
-    """The table determines the state, and files those of other apps."""
+    """The table determines the state of this app, and files determine the state of other apps."""
     app.run("migrate", "histories", "0001")
     said = app.run("showmigrations", "histories", "contenttypes")
     assert "[X] 0001_initial\n [ ] 0002_shop_town" in said
@@ -60,7 +60,7 @@ def test_migrations_are_shown_as_they_are(app: History) -> None:
 
 
 def test_migrating_back_forgets(app: History, table: Table) -> None:
-    """One migration is reverted, and then all."""
+    """Revert a single migration, and then all."""
     app.run("migrate", "histories")
     assert "Unapplying histories.0002_shop_town..." in app.run("migrate", "histories", "0001")
     assert recorded(table) == ["APPLIED#histories#0001_initial"]
@@ -69,7 +69,7 @@ def test_migrating_back_forgets(app: History, table: Table) -> None:
 
 
 def test_a_plan_and_a_fake(app: History, table: Table) -> None:
-    """The plan changes nothing, and a fake records."""
+    """``--plan`` does not write, and ``--fake`` records the migrations."""
     said = app.run("migrate", "histories", "--plan")
     assert "Add attribute town to Shop" in said
     assert recorded(table) == []

@@ -57,7 +57,7 @@ def reading(engine: Table) -> Any:
 
 @pytest.mark.parametrize("name", READING)
 def test_a_foreign_key_reads_by_key(reading: Any, name: str) -> None:
-    """The column contains the pk, which reads the object, and no database joins DynamoDB."""
+    """The column contains the pk, which reads the object without a join."""
     assert tuple(reading[name]) == READING[name]
 
 
@@ -99,7 +99,7 @@ def test_the_trash_keeps_the_rows(deleting: Any) -> None:
 
 
 def test_rows_go_with_an_object_as_on_delete_says(deleting: Any) -> None:
-    """Cascading rows are deleted with their dependents, and those of the children too; others are set to NULL."""
+    """Cascading rows are deleted with their dependents and their children's rows; others are set to NULL."""
     assert left(deleting["for good"], "acme") == NONE
     assert left(deleting["for good"], "stays") == ALL
     assert deleting["for good"]["visits"] == [["stays", "stays~~stays"], ["stays", None], [None, None]]
@@ -113,7 +113,7 @@ def test_rows_go_with_many_objects(deleting: Any) -> None:
 
 
 def test_a_protected_object_stays(deleting: Any) -> None:
-    """``PROTECT`` raises an error before any request, and nothing else is deleted."""
+    """``PROTECT`` raises an error before any request, so every other row is kept."""
     error, exists, rows = deleting["protected"]
     assert error.startswith("ProtectedError: ")
     assert exists

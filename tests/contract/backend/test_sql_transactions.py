@@ -77,7 +77,7 @@ def test_nothing_is_logged_outside_and_after_the_commit(told: list[str]) -> None
 
 
 def test_block_of_ours_is_logged_by_its_own_line(told: list[str]) -> None:
-    """It is sent at its end."""
+    """DynamoDB receives the block at its end."""
     with transaction.atomic(using=ALIAS), transactions.atomic():
         write("a")
         write("b")
@@ -95,7 +95,7 @@ def test_many_writes_in_threads_are_logged_by_the_calling_line(told: list[str]) 
 
 
 def test_each_line_of_a_servers_thread_is_logged(told: list[str]) -> None:
-    """A server runs a request in a thread, whose stack begins like that of a pool."""
+    """A server runs a request in a thread, whose stack begins like a pool's stack."""
 
     def request() -> None:
         with transaction.atomic(using=ALIAS):

@@ -147,7 +147,7 @@ def test_in(cache: Any, sent: Sent) -> None:
 
 
 def test_every_read_is_strongly_consistent(cache: Any, sent: Sent) -> None:
-    """Every process reads another one's last write."""
+    """Every process reads the last write of any other process."""
     cache.set("a", 1)
     cache.get("a")
     (generation,) = (request.params for request in sent if request.operation == "GetItem")

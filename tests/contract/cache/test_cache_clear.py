@@ -43,7 +43,7 @@ def before_the_first(operation: str, act: Callable[[], object]) -> Iterator[list
 
 @pytest.mark.parametrize("number", [0, 1, 60])
 def test_clearing_is_one_request(cache: Any, sent: Sent, table: Table, number: int) -> None:
-    """No entry is deleted, and none is found until it is set again."""
+    """The entries stay in the table, but a read misses them until they are set again."""
     data = {f"key-{each}": each for each in range(number)}
     cache.set_many(data)
     cache.set_many(data, version=2)
@@ -75,7 +75,7 @@ def test_one_version_is_cleared_by_one_request_too(cache: Any, sent: Sent) -> No
 
 
 def test_a_version_with_an_endless_name_cannot_be_cleared(cache: Any, sent: Sent) -> None:
-    """It does not fit into an attribute's name, and no request is sent."""
+    """The version does not fit into an attribute's name, so clear() raises an error before any request."""
     with pytest.raises(exceptions.InvalidValue, match="too long"):
         cache.clear(version="x" * 250)
     assert sent == []
@@ -102,7 +102,7 @@ def test_a_cleared_entry_is_gone_for_every_method(cache: Any) -> None:
 
 
 def test_caches_in_one_table_are_cleared_apart(table: Table) -> None:
-    """As in Django's other caches, OPTIONS["NAME"] separates them, and KEY_PREFIX does not."""
+    """OPTIONS["NAME"] separates caches and KEY_PREFIX does not, as in Django's other caches."""
     one = {"BACKEND": BACKEND, "LOCATION": "default"}
     settings = {
         "default": one,
@@ -150,7 +150,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def test_a_set_that_a_clear_overtakes_is_cleared_too(cache: Any) -> None:
-    """It read the former generation, so it counts as set before the clear()."""
+    """The set() read the former generation, so it counts as set before the clear()."""
     with before_the_first("PutItem", cache.clear):
         cache.set("key", 1)
     assert cache.get("key") is None
@@ -228,7 +228,7 @@ def test_a_default_gives_way_to_what_was_set_meanwhile(cache: Any) -> None:
 
 @pytest.mark.parametrize("method", ["incr", "touch"])
 def test_a_change_that_a_clear_overtakes_brings_nothing_back(cache: Any, method: str) -> None:
-    """It counts as done before the clear(), on a deleted value."""
+    """The change counts as done before the clear(), on a deleted value."""
     cache.set("key", 1)
     with before_the_first("UpdateItem", cache.clear):
         getattr(cache, method)("key")
@@ -254,7 +254,7 @@ def test_endless_clearing_is_an_error(cache: Any, method: str) -> None:
 
 @pytest.mark.parametrize("seconds", [None, 60])
 def test_one_add_wins(cache: Any, seconds: int | None) -> None:
-    """One of many concurrent additions of a key succeeds."""
+    """Many threads add a key at the same time, and a single call succeeds."""
     with ThreadPoolExecutor(8) as threads:
         won = list(threads.map(lambda number: cache.add("lock", number, seconds), range(40)))
     assert won.count(True) == 1

@@ -1,4 +1,4 @@
-"""Errors of incr() and decr() are those of Django's own caches, if documented or equal."""
+"""incr() and decr() raise the errors of Django's own caches, if documented or equal."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_versions(cache: Any) -> None:
 
 
 def test_the_settings_of_a_key(table: Table) -> None:
-    """As in Django, KEY_PREFIX, VERSION and KEY_FUNCTION determine the key."""
+    """KEY_PREFIX, VERSION and KEY_FUNCTION determine the key, as in Django."""
     with cache_of(KEY_PREFIX="site", VERSION=7) as cache:
         cache.set("key", 1)
         assert cache.get("key", version=7) == 1
@@ -89,7 +89,7 @@ def test_keys_that_memcached_does_not_take_are_warned_of(cache: Any, key: str, m
 @pytest.mark.filterwarnings("ignore::django.core.cache.backends.base.CacheKeyWarning")
 @pytest.mark.parametrize(("key", "message"), [("x" * 2049, "DynamoDB takes 2048"), ("a\ud800", "lone surrogate")])
 def test_keys_that_dynamodb_does_not_take_are_refused(cache: Any, sent: Sent, key: str, message: str) -> None:
-    """Every method raises an error before it writes, and never truncates."""
+    """Every method raises an error before it writes; no key is truncated."""
     for method, args in USES:
         with pytest.raises(exceptions.InvalidValue, match=message):
             getattr(cache, method)(key, *args)

@@ -16,7 +16,7 @@ from dynamo_single.table.request import MAX_ITEM_SIZE
 from tests.contract.caching import cache_of, items, large, operations
 
 Sent = list[SentRequest]
-PARTS = 3  # of ``large()``
+PARTS = 3  # The parts of a ``large()`` value.
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_touching_touches_the_parts(cache: Any, sent: Sent, table: Table, timeou
 
 
 def test_touching_what_is_replaced_meanwhile(cache: Any, table: Table) -> None:
-    """The former value's parts are deleted, and not recreated."""
+    """touch() does not recreate the former value's parts, which set() has deleted."""
     cache.set("key", large(1), 60)
     updates: list[str] = []
 
@@ -245,7 +245,7 @@ def test_a_split_value_is_read_whatever_the_option(cache: Any) -> None:
 
 
 def test_a_split_value_is_no_integer(cache: Any) -> None:
-    """It cannot be incremented."""
+    """incr() raises an error."""
     cache.set("key", large())
     with pytest.raises(exceptions.NotSupported, match="no integer"):
         cache.incr("key")

@@ -48,7 +48,7 @@ def put(table: Table, item: dict[str, Any], **changes: Any) -> None:
 def test_a_value_that_somebody_else_put_into_an_entry_is_not_unpickled(
     cache: Any, table: Table, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is a miss, the log names the entry, and its code does not run."""
+    """The entry is a miss, the log names it, and its code does not run."""
     cache.set("key", "value")
     put(table, entry(table), value={"B": pickle.dumps(Trap())})
     with caplog.at_level(logging.WARNING, "dynamo_single.cache"):

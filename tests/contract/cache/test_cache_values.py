@@ -110,7 +110,7 @@ def test_a_value_is_a_copy(cache: Any) -> None:
 
 
 def test_what_cannot_be_pickled_is_an_error(cache: Any, table: Table) -> None:
-    """The error is pickle's own, and no value is stored."""
+    """pickle's own error is raised before any write."""
     with pytest.raises(Exception, match=r"pickle|local object"):
         cache.set("key", lambda: 1)
     assert items(table) == []
@@ -166,7 +166,7 @@ def test_only_integers_are_added(cache: Any, sent: Sent, delta: Any) -> None:
 
 @pytest.mark.parametrize("delta", [10**38, -(10**60)])
 def test_a_delta_that_no_sum_can_hold(cache: Any, delta: int) -> None:
-    """It raises the same error as the sum."""
+    """The delta raises the same error as the sum."""
     cache.set("key", 1)
     with pytest.raises(exceptions.NotSupported, match="38 digits"):
         cache.incr("key", delta)
@@ -181,7 +181,7 @@ def test_a_delta_that_no_sum_can_hold(cache: Any, delta: int) -> None:
 )
 @pytest.mark.parametrize("method", ["set", "set_many", "add", "touch", "get_or_set"])
 def test_a_timeout_is_exact(cache: Any, clock: Clock, method: str, timeout: Any, seconds: float) -> None:
-    """Every method finds a value until a millisecond before its timeout, and not after that."""
+    """Every method finds a value until a millisecond before its timeout, but misses it afterwards."""
     args = () if timeout == "default" else (timeout,)
     if method == "touch":
         cache.set("key", 1, 1)

@@ -137,7 +137,7 @@ def test_the_demo_runs_and_keeps_its_data(tmp_path: Path, ports: tuple[int, int]
 
 
 def test_the_demo_makes_no_superuser_beside_another(tmp_path: Path, ports: tuple[int, int]) -> None:
-    """If a superuser exists, the demo does not add one with a public password, and says so."""
+    """If a superuser exists, the demo reports this instead of adding one with a public password."""
     data = tmp_path / "demo.sqlite"
     with LocalEngine(find_engine(ROOT), port=ports[1], db_path=data):
         for arguments in (
@@ -164,7 +164,7 @@ def test_the_demo_makes_no_superuser_beside_another(tmp_path: Path, ports: tuple
     ],
 )
 def test_a_wrong_port_is_one_line(tmp_path: Path, web_port: str, dynamo_port: str, message: str) -> None:
-    """The error names the variable, without a traceback, and nothing is started."""
+    """The error names the variable, without a traceback, and the demo does not start a process."""
     printed = refused(tmp_path / "demo.sqlite", web_port, dynamo_port)
     assert printed.startswith(message)
     assert printed.count("\n") == 1
@@ -173,7 +173,7 @@ def test_a_wrong_port_is_one_line(tmp_path: Path, web_port: str, dynamo_port: st
 
 @pytest.mark.parametrize(("busy", "message"), [(0, "the web server cannot start"), (1, "engine cannot start")])
 def test_a_busy_port_is_a_clear_message(tmp_path: Path, ports: tuple[int, int], busy: int, message: str) -> None:
-    """The demo names the taken port and the alternative, and no process remains."""
+    """The demo names the taken port and the alternative, and ends all its processes."""
     import socket
 
     with socket.socket() as listener:

@@ -115,7 +115,7 @@ def test_a_fixture_without_pk_makes_a_new_object(label: str, fields: dict[str, A
 
 
 def test_an_object_is_copied_by_forgetting_its_pk() -> None:
-    """As in Django, resetting the identifier copies an object: a new one is generated, and other values are kept."""
+    """Resetting the identifier copies an object, as in Django: a new one is generated, and other values are kept."""
     person = Person.objects.create(company_id="c1", name="Mike")
     first = person.pk
     person.pk = None
@@ -202,7 +202,7 @@ def test_rows_of_sql_models_are_refused_where_there_is_no_sql(tmp_path: Path, ro
     """Django's own command loads none of them and succeeds; ``--exclude`` leaves them out."""
     fixture = tmp_path / "old.json"
     fixture.write_text(json.dumps([{"model": "catalog.board", "pk": "b", "fields": {"name": "Acme"}}, row]))
-    # The row before it is stored, and both errors say so: loaddata is one of Django's transactions.
+    # The row before it is stored, and both errors report this: loaddata is one of Django's transactions.
     refused = pytest.raises(CommandError, match=rf"{row['model']} is a model of SQL.*Users are accounts.User here")
     with pytest.warns(NotRolledBackWarning, match="after 1 writes to DynamoDB"), refused:
         call_command("loaddata", str(fixture), verbosity=0)

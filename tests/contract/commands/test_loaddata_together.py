@@ -65,7 +65,7 @@ def numbers() -> list[int]:
 
 
 def test_objects_are_loaded_by_25(load: Any) -> None:
-    """This includes several models of one table; times are those of the fixture."""
+    """The fixture may contain several models of one table; it also sets the times."""
     given = [each for pair in zip(orders(30), companies(30), strict=True) for each in pair]
     with assert_requests([INSERTS] * 3):
         load(*given)

@@ -123,7 +123,7 @@ def test_an_app_without_migrations_is_told_before_it_is_deployed() -> None:
 
 
 def test_a_command_that_knows_nothing_of_these_models_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its app comes before this one: it would write SQL models, or could not finish."""
+    """The command's app comes before ours: it would write SQL models, or could not finish."""
     assert migrations.check_commands() == []
     before = {"makemigrations": "django.core", "migrate": "django.core"}
     monkeypatch.setattr(migrations, "get_commands", lambda: before)
@@ -139,7 +139,7 @@ def _url(table: Table) -> str:
 
 
 def test_the_development_server_says_what_is_open(opened: Table, tmp_path: Path) -> None:
-    """It also reports unapplied migrations, and does not run checks of databases."""
+    """The server also reports unapplied migrations, and does not run checks of databases."""
     url = str(opened.settings.endpoint_url).replace("http://", "dynamodb://")
     environment = {
         **os.environ,

@@ -50,7 +50,7 @@ def test_another_projects_commands_are_refused(table: Table, command: tuple[str,
 
 
 def test_the_same_projects_commands_go_on(table: Table) -> None:
-    """Another setup writes nothing, and the checker accepts the mark and the presence item."""
+    """Another setup does not write, and the checker accepts the mark and the presence item."""
     with project(table, "shop"):
         run("dynamo_setup")
         with assert_requests([*DESCRIBED, "GetItem", *DESCRIBED * 2]):

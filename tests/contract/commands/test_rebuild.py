@@ -138,7 +138,7 @@ class Visitor:
 
 
 def test_a_counter_that_only_seemed_wrong_is_said_to_be_right(john: ChatUser) -> None:
-    """One channel came and went during the check, whose other reads were the same."""
+    """A channel came and went during the check, whose other reads were the same."""
     with intercept(Visitor(3)):
         said = rebuild()
     assert (
@@ -307,7 +307,7 @@ def load(visitor: Visitor) -> None:
 
 
 def test_a_parent_that_is_loaded_after_its_children_counts_who_stays(table: Table) -> None:
-    """One channel comes and goes during the count, and the number is right."""
+    """A channel comes and goes during the count, and the number is right."""
     visitor = Visitor(2)
     load(visitor)
     assert visitor.channel is None

@@ -45,7 +45,7 @@ def test_nothing_recorded_is_said(clock: Any, capsys: pytest.CaptureFixture[str]
 
 
 def test_the_first_number_counts_at_once(clock: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """The table belongs to this project and has no items; a repetition changes nothing."""
+    """The table belongs to this project and has no items; a repetition does not write."""
     with assert_requests(["GetItem", "Query", "GetItem", "PutItem"]):
         assert said(capsys, "catalog.Visit", 8, first=True) == "catalog.Visit: 8 shards."
     with assert_requests(["GetItem", "Query", "GetItem"]):
@@ -54,7 +54,7 @@ def test_the_first_number_counts_at_once(clock: Any, capsys: pytest.CaptureFixtu
 
 
 def test_the_first_number_is_refused_where_items_are(clock: Any) -> None:
-    """Queries would not find them any more."""
+    """Queries would no longer find them."""
     Visit.objects.create(visit_id="a", at=NOON)
     with pytest.raises(CommandError, match=r"holds items of catalog\.Visit"):
         call_command("dynamo_shards", "catalog.Visit", 8, first=True)

@@ -36,7 +36,7 @@ def test_a_wrong_setting_stops_the_start(url: str, message: str) -> None:
 
 
 def test_a_right_setting_does_not(tmp_path: Path) -> None:
-    """The same start without a mistake succeeds without an engine."""
+    """A start with a right setting succeeds without an engine."""
     child = subprocess.run(
         [sys.executable, "-c", "import django; django.setup()"],
         cwd=ROOT,
@@ -84,7 +84,7 @@ def test_a_start_imports_nothing_that_is_imported_later() -> None:
 
 
 def test_a_start_imports_no_tools_of_other_processes() -> None:
-    """It imports no checks, commands, admin, test tables, verification, or client that sends requests."""
+    """A start imports no checks, commands, admin, test tables, verification, or client that sends requests."""
     others = re.compile(
         r"dynamo_single\.(checks|contrib|management|admin|cache|test_tables|verification|evolution|engines|testing|table\.schema)(\.|$)"
         r"|dynamo_single\.table\.direct\.|django\.contrib\.(admin|messages|sessions)(\.|$)|cryptography|httptools|boto3"
@@ -93,7 +93,7 @@ def test_a_start_imports_no_tools_of_other_processes() -> None:
 
 
 def test_plain_project_imports_no_translator_of_shaped_tables() -> None:
-    """It imports only the declarations of models, and the order of numbers as strings."""
+    """A start imports only the declarations of models, and the order of numbers as strings."""
     found = {name for name in imported() if name.startswith("dynamo_single.table.shaped.")}
     assert found <= {"dynamo_single.table.shaped.declared", "dynamo_single.table.shaped.sortable"}
 

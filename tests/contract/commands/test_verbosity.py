@@ -41,7 +41,7 @@ def test_verbosity_0_shows_what_a_command_is_for(line: Sequence[Any], capsys: py
 
 @override_settings(MIGRATION_MODULES={})
 def test_makemigrations_writes_those_of_the_other_apps(capsys: pytest.CaptureFixture[str]) -> None:
-    """A message says that an installed app has no place for its own; alone, it raises an error."""
+    """A message explains that an installed app has no place for its own; alone, it raises an error."""
     call_command("makemigrations", "catalog", "dynamo_single", dry_run=True)
     written = capsys.readouterr()
     assert "Add model Sample" in written.out
@@ -60,7 +60,7 @@ def test_makemigrations_writes_those_of_the_other_apps(capsys: pytest.CaptureFix
     ],
 )
 def test_rehearsal_names_what_is_not_there(line: Sequence[str], said: str) -> None:
-    """As in Django's ``migrate``; in the past, it printed the ``repr()`` of a key."""
+    """The error names the missing part, as in Django's ``migrate``; in the past, it printed the ``repr()`` of a key."""
     with pytest.raises(CommandError) as raised:
         call_command("migrate", *line, rehearse=True)
     assert str(raised.value) == said

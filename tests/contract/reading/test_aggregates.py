@@ -141,7 +141,7 @@ def test_what_keys_answer_needs_no_permission(call: Callable[[], Any], expected:
 
 
 def test_the_end_of_a_key_is_one_item(sent: list[SentRequest]) -> None:
-    """One read with ``Limit`` 1 finds the minimum, and a count does not return items."""
+    """A read with ``Limit`` 1 finds the minimum, and a count does not return items."""
     of_a().aggregate(Min("number"))
     of_a().aggregate(n=Count("*"))
     assert [(request.params.get("Limit"), request.params.get("Select")) for request in sent] == [
@@ -199,7 +199,7 @@ def test_only_what_is_measured_is_read(sent: list[SentRequest]) -> None:
 
 
 def test_without_permission_it_is_refused_with_both_ways_out() -> None:
-    """The message names the measures, a slice and ``allow_in_memory()``, and no request is sent."""
+    """An error before any request names the measures, a slice and ``allow_in_memory()``."""
     with assert_requests([]), pytest.raises(NotSupported) as raised:
         of_a().aggregate(t=Sum("total", filter=Q(status="open")), n=Count("status", distinct=True))
     assert str(raised.value) == (
@@ -325,7 +325,7 @@ def test_numbers_are_exact() -> None:
     ],
 )
 def test_what_cannot_be_computed_is_refused_by_name(asked: dict[str, Any], error: Any, said: str) -> None:
-    """Each error names the unsupported part, and nothing is read, whatever is allowed."""
+    """Each error is raised before any request, whatever is allowed, and names the unsupported part."""
     with assert_requests([]), pytest.raises(error, match=said):
         of_a().allow_in_memory().aggregate(**asked)
 

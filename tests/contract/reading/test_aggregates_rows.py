@@ -137,7 +137,7 @@ GROUPS: list[tuple[str, Callable[[], Any], Any]] = [
 
 @pytest.mark.parametrize(("call", "expected"), [row[1:] for row in GROUPS], ids=[row[0] for row in GROUPS])
 def test_groups(call: Callable[[], Any], expected: Any) -> None:
-    """One Query per partition reads every match, and the app groups them."""
+    """A Query per partition reads every match, and the app groups them."""
     with assert_requests(["Query"] * (4 if expected == (True, False) else 2)):
         assert call() == expected
 
@@ -531,7 +531,7 @@ def test_archive_views_work_where_that_is_allowed() -> None:
 
 
 def test_a_day_has_no_time() -> None:
-    """As in Django, ``datetimes()`` of a date attribute raises an error."""
+    """``datetimes()`` of a date attribute raises an error, as in Django."""
     with pytest.raises(InvalidValue, match="founded is a DateAttribute; this takes a TimestampAttribute"):
         Company.objects.allow_in_memory().datetimes("founded", "hour")
 

@@ -184,7 +184,7 @@ def test_one_queryset_may_read_more(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_one_queryset_may_be_allowed_less() -> None:
-    """The limit applies to the queryset even if the setting has none."""
+    """The limit applies to the queryset even if the setting does not limit reads."""
     with pytest.raises(TooManyReads, match=r"allow_reads\(\) allowed 8"):
         list(Company.objects.allow_reads(8).filter(public=True))
 

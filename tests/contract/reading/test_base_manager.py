@@ -23,7 +23,7 @@ class OpenManager(models.Manager[Any]):
 
 @pytest.fixture
 def desk(table: Table) -> Iterator[tuple[Any, Any]]:
-    """Return a model whose default manager filters, and one that refers to it."""
+    """Return a model whose default manager filters, and a model that refers to it."""
     with forgotten():
         key = ("DESK#{desk_id}", "#METADATA")
         is_open = models.BooleanAttribute(default=True)
@@ -38,7 +38,7 @@ def desk(table: Table) -> Iterator[tuple[Any, Any]]:
 
 
 def test_a_reference_finds_what_the_default_manager_hides(desk: tuple[Any, Any]) -> None:
-    """As in Django, the reference, its validation and a refresh use the base manager."""
+    """The reference, its validation and a refresh use the base manager, as in Django."""
     desks, drawers = desk
     closed = desks(desk_id="d1", is_open=False)
     closed.save()

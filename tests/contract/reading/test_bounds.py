@@ -56,7 +56,7 @@ def in_stack(frames: int, work: Callable[[], Any]) -> Any:
 def test_deeply_nested_conditions_are_refused(
     table: Table, nested: Callable[[int], Q], levels: int, ask: Callable[[Q], Any]
 ) -> None:
-    """At any depth, the error names an alternative, and no request is sent."""
+    """At any depth, the error is raised before any request and names an alternative."""
     condition = nested(levels)
     with assert_requests(0), pytest.raises(NotSupported, match="more than 50 levels deep"):
         ask(condition)
@@ -101,7 +101,7 @@ def test_many_values_of_one_attribute_are_no_deep_condition(table: Table) -> Non
 
 
 def test_many_composite_keys_are_asked_for_by_hundreds(table: Table) -> None:
-    """A hundred keys take one request, and no key is read twice."""
+    """A hundred keys take one request, which contains each key once."""
     Person.objects.create(company_id="c1", person_id="p1", name="Anna")
     keys = [f"c1~~p{number}" for number in range(1000)]
     with assert_requests(["BatchGetItem"] * 10):

@@ -30,7 +30,7 @@ def account() -> Iterator[Any]:
 
 @pytest.mark.parametrize("name", ["email", "pk"])
 def test_a_primary_key_is_got_in_another_case(account: Any, name: str) -> None:
-    """One GetItem is enough, and the object keeps its original spelling."""
+    """A single GetItem is enough, and the object keeps its original spelling."""
     account.objects.create(email="Ann@x.org")
     with assert_requests(["GetItem"]):
         assert account.objects.get(**{name: "ANN@X.org"}).email == "Ann@x.org"

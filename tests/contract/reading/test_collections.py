@@ -65,7 +65,7 @@ def test_the_root_is_found_so_by_its_pk_too() -> None:
 
 
 def test_a_child_elsewhere_is_read_by_itself_and_the_others_still_together() -> None:
-    """One Query reads the partition, and another one the letters."""
+    """The first Query reads the partition, and the second reads the letters."""
     with assert_requests(["Query", "Query"]):
         estate = Estate.objects.prefetch_related("lots", "letters", "stakeholders").get(pk="acme~~7")
         found = len(estate.lots.all()), len(estate.letters.all()), len(estate.stakeholders.all())
@@ -169,7 +169,7 @@ def test_explain_tells_what_is_read_by_itself() -> None:
 
 
 def test_an_index_with_a_part_of_the_parents_key_lists_what_is_below_several_parents() -> None:
-    """One part does not identify the parent, so it stays a filter."""
+    """A single part does not identify the parent, so it stays a filter."""
     found = Lot.objects.using_index("by_title").filter(estate="acme~~70", title__startswith="70.1")
     assert "filter    estate_id='acme~~70' (" in found.explain()
     with assert_requests(["Query"]) as sent:
@@ -178,7 +178,7 @@ def test_an_index_with_a_part_of_the_parents_key_lists_what_is_below_several_par
 
 
 def test_one_part_of_the_parents_key_is_nothing_to_ask_by() -> None:
-    """The error says that a reference is one value in a query."""
+    """The error explains that a reference is one value in a query."""
     with pytest.raises(NoAccessPattern):
         list(Lot.objects.filter(number=1))
 

@@ -223,6 +223,6 @@ def test_parts_that_are_no_range_are_refused(conditions: dict[str, Any], message
 
 
 def test_a_range_of_years_has_two_bounds() -> None:
-    """One limit is not a range."""
+    """A single limit is not a range."""
     with pytest.raises(InvalidValue, match="moment__year__range takes two bounds"):
         list(Sample.objects.filter(moment__year__range=(2020,)))

@@ -71,7 +71,7 @@ def test_without_it_each_object_reads_its_own(four: None) -> None:
 
 
 def test_objects_that_many_refer_to_are_read_once() -> None:
-    """One company of many people is one key."""
+    """The company of many people is read as a single key."""
     company = Company.objects.create(company_id="c", name="C")
     Person.objects.bulk_create([Person(company=company, person_id=f"p{n}", name="P") for n in range(3)])
     found = list(people().fetch_mode(PEERS))
@@ -131,7 +131,7 @@ def test_children_have_the_mode_of_their_parent() -> None:
 
 
 def test_what_is_not_there_is_said_when_it_is_touched(four: None, table: Table) -> None:
-    """As without peers, the access raises ``DoesNotExist``, and other objects are not affected."""
+    """The access raises ``DoesNotExist``, as without peers, and other objects are not affected."""
     key = {"pk": {"S": "COMPANY#c001"}, "sk": {"S": "#METADATA"}}
     table.call("DeleteItem", {"TableName": table.name, "Key": key})
     first, second, third = people().fetch_mode(PEERS)[:3]
@@ -161,7 +161,7 @@ def test_a_reference_to_nothing_reads_nothing() -> None:
 
 
 def test_both_sides_of_a_one_to_one_relation() -> None:
-    """One batch reads the places; restaurants are read separately, because no complete key identifies them."""
+    """A batch reads the places; restaurants are read separately, because no complete key identifies them."""
     for number in "12":
         place = Place.objects.create(place_id=number, name="P")
         Restaurant.objects.create(restaurant_id=number, place=place, name="R")
@@ -223,7 +223,7 @@ def test_a_pending_write_of_a_peer_does_not_keep_an_object_from_reading(four: No
 
 
 def test_a_reference_that_is_not_read_is_refused(four: None) -> None:
-    """The error names the reference and the alternatives, and no request is sent."""
+    """An error before any request names the reference and the alternatives."""
     first = people().fetch_mode(RAISE).first()
     with assert_requests([]), pytest.raises(FetchBlocked, match=r"Fetching of Person\.company blocked. It was"):
         _ = first.company
@@ -247,7 +247,7 @@ def test_another_mode_is_refused() -> None:
 
 
 def test_one_touch_reads_what_was_left_out_of_all_objects(hundred: None) -> None:
-    """One BatchGetItem completes the hundred objects."""
+    """A single BatchGetItem completes the hundred objects."""
     with assert_requests(["Query"]):
         found = list(people().only("name").fetch_mode(PEERS))
     with assert_requests(["BatchGetItem"]):

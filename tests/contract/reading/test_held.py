@@ -90,7 +90,7 @@ def test_a_copy_without_case_is_asked_as_well() -> None:
 
 @pytest.mark.usefixtures("companies")
 def test_many_questions_are_one_reading() -> None:
-    """One read provides rows, slices, distinct values, facets, ends and periods."""
+    """A single read provides rows, slices, distinct values, facets, ends and periods."""
     asked = holding(Company.objects.all())
     with assert_requests(["Query"]):
         assert [each.name for each in asked.order_by("stock", "-name")] == ["acme", "Zeta", "Ärger", "Bolt"]

@@ -61,7 +61,7 @@ def test_by_another_unique_attribute() -> None:
 
 
 def test_what_in_bulk_refuses() -> None:
-    """As in Django, slices, rows and non-unique attributes raise an error."""
+    """Slices, rows and non-unique attributes raise an error, as in Django."""
     with pytest.raises(TypeError, match="'limit' or 'offset'"):
         Member.objects.all()[:2].in_bulk(["m1"])
     with pytest.raises(TypeError, match="values"):
@@ -71,7 +71,7 @@ def test_what_in_bulk_refuses() -> None:
 
 
 def test_rows_by_key() -> None:
-    """As in Django 6.1, the key is read with the rows, but is not part of them."""
+    """The key is read with the rows, but is not part of them, as in Django 6.1."""
     emails = dict(Member.objects.values_list("pk", "email"))
     with assert_requests(["BatchGetItem"]):
         found = Member.objects.values("email").in_bulk(["m1", "m3"])

@@ -146,7 +146,7 @@ def test_where_missing_values_go_matters_only_where_there_can_be_any() -> None:
 
 
 def test_without_permission_the_order_is_refused_with_the_way_out() -> None:
-    """``NoAccessPattern`` names ``allow_in_memory()``, and no request is sent."""
+    """``NoAccessPattern`` is raised before any request and names ``allow_in_memory()``."""
     with assert_requests([]), pytest.raises(NoAccessPattern) as raised:
         list(Order.objects.filter(customer="a").order_by("total"))
     assert "call .allow_in_memory(limit=1000): primary supports it, and the app sorts up to 1000 matches" in str(

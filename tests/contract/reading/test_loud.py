@@ -51,7 +51,7 @@ def test_a_pickled_query_gives_the_same_again(ask: Any) -> None:
 @pytest.mark.parametrize("name", ["status__isnull", "placed_at__year__isnull", "pk__isnull", "customer__isnull"])
 @pytest.mark.parametrize("value", [1, 0, "yes"])
 def test_a_test_for_null_takes_a_truth_value(name: str, value: Any) -> None:
-    """As in Django, other values raise a ``ValueError``."""
+    """Other values raise a ``ValueError``, as in Django."""
     with pytest.raises(ValueError, match="True or False"):
         list(Order.objects.filter(customer="a", **{name: value}))
 
@@ -66,7 +66,7 @@ def test_a_test_for_null_takes_a_truth_value(name: str, value: Any) -> None:
     ],
 )
 def test_what_forces_an_insert_is_a_truth_value_or_bases(given: Any, said: str) -> None:
-    """As in Django, and no request is sent."""
+    """The error is raised before any request, as in Django."""
     with assert_requests([]), pytest.raises(TypeError, match=said):
         Sample().save(force_insert=given)
 
@@ -131,7 +131,7 @@ def test_a_pk_has_one_spelling(pk: str) -> None:
 @pytest.mark.parametrize("found", [Order.objects.filter(customer="a"), Order.objects.filter(customer="a", number=3)])
 @typed
 def test_a_foreign_item_is_not_counted(table: Table, found: Any) -> None:
-    """A list of the objects raises an error, and so does a count."""
+    """A list of the objects and a count raise an error."""
     orders()
     table.send(
         Request(
@@ -157,7 +157,7 @@ LONG = "x" * 1010
 
 
 def test_a_child_that_could_not_be_deleted_softly_is_not_created() -> None:
-    """Its key in the trash would be too long: the error names the part, and no request is sent."""
+    """Its key in the trash would be too long: an error before any request names the part."""
     with forgotten():
         leaf = declare(
             "Leaf",

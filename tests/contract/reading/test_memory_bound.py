@@ -1,4 +1,4 @@
-"""Memory up to the limit of ``allow_in_memory()``: it depends on the limit, and not on the number of stored items."""
+"""Memory up to the limit of ``allow_in_memory()``: it depends on the limit rather than the number of stored items."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dynamo_single.table import Table
 from tests.deep import deep
 from tests.unit.declaring import declare, forgotten
 
-#: How many items are stored: several pages of 1 MB, and many. What a query holds must not grow with them.
+#: How many items are stored: several pages of 1 MB, and many. A query's memory must not grow with them.
 SMALL, LARGE = 5_000, 20_000
 LIMIT = 1_000
 #: How much more a query may take in the larger table: the requests' own objects.

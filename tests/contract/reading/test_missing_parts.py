@@ -72,7 +72,7 @@ def test_an_empty_text_comes_after_a_missing_one_and_before_all_others(table: Ta
 
 
 def test_an_empty_text_is_a_value_of_a_partition(tasks: Any) -> None:
-    """As in Django, the default of an omitted string is the empty string."""
+    """The default of an omitted string is the empty string, as in Django."""
     assert pks(tasks.filter(owner="").order_by("level")) == ["t2", "t1"]
     assert pks(tasks.filter(owner="mike")) == ["t0"]
 

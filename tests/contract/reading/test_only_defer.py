@@ -99,7 +99,7 @@ READS: list[tuple[str, Callable[[], Any], list[str], set[str]]] = [
 
 @pytest.mark.parametrize(("read", "operations", "names"), [row[1:] for row in READS], ids=[row[0] for row in READS])
 def test_what_is_read(read: Any, operations: list[str], names: set[str]) -> None:
-    """The named attributes and those that the read needs are loaded; others are deferred."""
+    """The named attributes and the attributes that the read needs are loaded; others are deferred."""
     with assert_requests(operations) as sent:
         found = read()
     assert projection(sent[0]) == names
@@ -241,7 +241,7 @@ def test_reading_the_rest_keeps_related_objects() -> None:
 
 
 def test_the_rest_of_an_object_that_is_gone_does_not_exist() -> None:
-    """As in Django, the model's DoesNotExist is raised."""
+    """The access raises the model's DoesNotExist, as in Django."""
     company = Company.objects.only("name").get(pk="c1")
     Company.objects.get(pk="c1").hard_delete()
     with pytest.raises(Company.DoesNotExist):
@@ -267,7 +267,7 @@ def test_a_refresh_of_named_attributes_keeps_the_others() -> None:
 
 
 def test_a_refresh_from_a_queryset_takes_what_that_reads() -> None:
-    """As in Django, attributes outside ``only()`` are kept, and a save still compares the whole item."""
+    """Attributes outside ``only()`` are kept, as in Django, and a save still compares the whole item."""
     company = Company.objects.get(pk="c1")
     Company.objects.filter(pk="c1").update(name="New", stock="NEW")
     with assert_requests(["GetItem"]):
@@ -278,7 +278,7 @@ def test_a_refresh_from_a_queryset_takes_what_that_reads() -> None:
 
 
 def test_a_refresh_of_named_attributes_from_a_queryset_reads_them_though_it_leaves_them_out() -> None:
-    """As in Django, ``fields`` replaces ``only()``, and other attributes are kept."""
+    """``fields`` replaces ``only()``, and other attributes are kept, as in Django."""
     company = Company.objects.get(pk="c1")
     Company.objects.filter(pk="c1").update(name="New", stock="NEW")
     with assert_requests(["GetItem"]):
@@ -331,7 +331,7 @@ def test_a_refresh_of_no_attribute_sends_nothing() -> None:
 
 
 def test_a_refresh_of_an_unknown_attribute_is_refused() -> None:
-    """As in Django, the error is raised before any request is sent."""
+    """The error is raised before any request is sent, as in Django."""
     company = Company.objects.get(pk="c1")
     with assert_requests(0), pytest.raises(FieldDoesNotExist):
         company.refresh_from_db(fields=["nonsense"])
@@ -358,7 +358,7 @@ def test_a_refresh_of_a_reference_forgets_its_object() -> None:
 
 
 def test_a_refresh_of_a_new_object_takes_what_is_named() -> None:
-    """As in Django, a new object with a stored object's key keeps its assigned values."""
+    """A new object with a stored object's key keeps its assigned values, as in Django."""
     company = Company(company_id="c1", name="Mine")
     company.refresh_from_db(fields=["stock"])
     assert (company.name, company.stock) == ("Mine", "ACM")
@@ -367,7 +367,7 @@ def test_a_refresh_of_a_new_object_takes_what_is_named() -> None:
 
 
 def test_a_deleted_attribute_is_read_again() -> None:
-    """As in Django, ``del obj.field`` loads one attribute again on access."""
+    """After ``del obj.field``, the next access loads the attribute again, as in Django."""
     company = Company.objects.get(pk="c1")
     Company.objects.filter(pk="c1").update(stock="NEW", public=True)
     del company.stock
@@ -395,7 +395,7 @@ def test_an_attribute_that_is_not_there_cannot_be_deleted() -> None:
 
 
 def test_vars_shows_what_was_read() -> None:
-    """As in Django, omitted attributes appear after their first access."""
+    """Omitted attributes appear after their first access, as in Django."""
     company = Company.objects.only("name").get(pk="c1")
     assert {"company_id", "name"} == vars(company).keys() - {"_state", "_stored", "deleted_at"}
     _ = company.stock
@@ -505,7 +505,7 @@ def test_children_that_are_read_in_part_know_their_parent() -> None:
 
 
 def test_an_object_with_its_children_is_read_whole() -> None:
-    """One Query for a collection has no projection, because the children belong to other models."""
+    """The Query for a collection has no projection, because the children belong to other models."""
     with assert_requests(["Query"]) as sent:
         company = Company.objects.only("name").prefetch_related("people").get(pk="c1")
         assert (company.stock, [person.role for person in company.people.all()]) == ("ACM", ["member", "member"])
@@ -521,7 +521,7 @@ def test_children_by_a_manager_that_reads_in_part_are_read_by_it() -> None:
 
 @typed
 def test_explain_tells_the_projection() -> None:
-    """The plan names the read attributes, and says that whole items are charged."""
+    """The plan names the read attributes, and explains that whole items are charged."""
     told = Company.objects.only("name").filter(pk="c1").explain()
     assert "only      pk, sk, itemType, deletedAt, company_id, name (the whole item is paid for all the same)" in told
     assert "ProjectionExpression: #a0, #a1, #a2, #a3, #a4, #a5" in told

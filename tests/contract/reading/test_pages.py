@@ -72,7 +72,7 @@ def limits(sent: list[SentRequest]) -> list[Any]:
 
 @pytest.mark.usefixtures("companies")
 def test_a_page_is_a_sequence() -> None:
-    """It has a length, items, slices and a truth value, and shows its cost."""
+    """A page has a length, items, slices and a truth value, and shows its cost."""
     page = Company.objects.page(3)
     assert (len(page), page[0].name, page[-1].name, names(page[1:]), names(page)) == (3, "A", "C", "BC", "ABC")
     assert (page.has_next, page.has_previous, page.previous_cursor, page.ended_by_budget) == (True, False, None, False)
@@ -243,7 +243,7 @@ def test_a_page_of_an_ordered_union_reads_on_from_the_position(sent: list[SentRe
     sent.clear()
     page = queryset.page(3, queryset.cursor_for(pages[2][1]))
     assert [each.slot for each in page] == [22, 23, 24]
-    # Objects that start with 0 are finished, and those that start with 2 are read after the object.
+    # Objects that start with 0 are finished, and objects that start with 2 are read after the object.
     assert [(request.params["Limit"], request.response["ScannedCount"]) for request in sent] == [(4, 4), (5, 5)]
 
 
@@ -450,7 +450,7 @@ def test_objects_that_are_read_in_part_have_pages() -> None:
 
 
 def test_related_objects_are_read_for_the_page_only() -> None:
-    """One BatchGetItem reads the references of a page, and one Query each company's people; both count."""
+    """A BatchGetItem reads the references of a page, and a Query each company's people; both count."""
     for number in range(3):
         company = Company.objects.create(company_id=f"c{number}", name=f"N{number}")
         Person.objects.create(company=company, person_id="p", name="Anna")

@@ -124,7 +124,7 @@ def test_the_first_page_has_djangos_number(client: Client) -> None:
 
 
 def test_a_wrong_cursor_is_not_found_and_logged(client: Client, caplog: pytest.LogCaptureFixture) -> None:
-    """As in Django, the list view returns a 404, and the log contains the reason."""
+    """The list view returns a 404, as in Django, and the log contains the reason."""
     for address in ("?page=2", "?page=last", f"?page={Company.objects.reverse().page(3).next_cursor}"):
         caplog.clear()
         with caplog.at_level(logging.WARNING), assert_requests(0):
@@ -141,7 +141,7 @@ def test_a_wrong_cursor_elsewhere_is_a_bad_request(client: Client) -> None:
 
 
 def test_an_empty_list_is_a_page_or_not_found() -> None:
-    """With ``allow_empty``, an empty list is an empty page; otherwise, it is a 404."""
+    """With ``allow_empty``, an empty list is an empty page; otherwise, the view returns a 404."""
     options = {"queryset": Company.objects.filter(name="x"), "paginate_by": 3}
     view: Any = type("View", (CursorListMixin, ListView), options).as_view()
     assert names(view(RequestFactory().get("/")).context_data["page_obj"]) == ""

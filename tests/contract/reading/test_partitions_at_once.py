@@ -16,7 +16,7 @@ from dynamo_single.testing import assert_requests, intercept, refuse
 from project.directory.models import Company, Person
 
 COMPANIES = [f"c{number}" for number in range(8)]
-#: After this many seconds, a Query without a parallel one is an error; a busy machine takes far less.
+#: After this many seconds, a Query without a parallel one raises an error; a busy machine takes far less.
 PATIENCE = 60.0
 
 

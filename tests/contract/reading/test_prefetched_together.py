@@ -21,7 +21,7 @@ from tests.contract.conftest import Registering, shown
 pytestmark = pytest.mark.usefixtures("table")
 
 COMPANIES = 5
-#: After this many seconds, a Query without a parallel one is an error; a busy machine takes far less.
+#: After this many seconds, a Query without a parallel one raises an error; a busy machine takes far less.
 PATIENCE = 60.0
 
 

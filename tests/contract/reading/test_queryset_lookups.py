@@ -63,7 +63,7 @@ def test_a_number_in_a_path_is_a_key_or_a_position() -> None:
 
 
 def test_null_in_a_document_is_a_value() -> None:
-    """As in Django's JSONField, ``=None`` finds JSON's null, and ``isnull`` tests whether the key exists."""
+    """``=None`` finds JSON's null, and ``isnull`` tests whether the key exists, as in Django's JSONField."""
     Sample.objects.create(sample_id="null", data={"x": None})
     Sample.objects.create(sample_id="one", data={"x": 1})
     Sample.objects.create(sample_id="without", data={})
@@ -184,7 +184,7 @@ def test_several_keys_are_asked_for_at_once() -> None:
     ("lookup", "value"), [("iexact", "1"), ("size", 1), ("attribute_type", "S"), ("size__gt", 1), ("startswith", "1")]
 )
 def test_a_pk_of_several_values_is_asked_for_exactly(lookup: str, value: Any) -> None:
-    """It is not stored, so only exact values can be compared."""
+    """The pk is not stored, so only exact values can be compared."""
     with pytest.raises(NotSupported, match=r"is not supported on catalog.Order, whose pk consists of customer, number"):
         list(Order.objects.filter(**{f"pk__{lookup}": value}))
 
@@ -279,7 +279,7 @@ def test_a_fraction_is_compared_with_whole_numbers(conditions: dict[str, Any], e
 
 @pytest.mark.parametrize("value", [datetime(2024, 1, 1), "2024-01-01T00:00:00", datetime(2024, 1, 1).date()])
 def test_a_naive_moment_warns_as_django_does(value: Any) -> None:
-    """As in Django, a naive datetime uses the default time zone and logs a warning, in lookups and saves."""
+    """A naive datetime uses the default time zone and logs a warning, in lookups and saves, as in Django."""
     with pytest.warns(RuntimeWarning, match=r"Sample.moment received a naive datetime \(2024-01-01 00:00:00\)"):
         Sample.objects.create(sample_id="s", moment=value)
     with pytest.warns(RuntimeWarning, match="naive"):

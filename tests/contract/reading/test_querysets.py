@@ -233,7 +233,7 @@ def test_first_is_right_when_a_filter_drops_items(table: Any) -> None:
     ],
 )
 def test_a_query_without_access_pattern_is_refused_before_it_is_sent(query: Any, message: str) -> None:
-    """No key supports it: the error names the missing part, and no request is sent."""
+    """No key supports the query: an error before any request names the missing part."""
     with assert_requests(0), pytest.raises(NoAccessPattern) as raised:
         list(query())
     assert message in str(raised.value)
@@ -294,7 +294,7 @@ def test_the_refusal_names_every_key_and_the_ways_out() -> None:
     ],
 )
 def test_what_cannot_be_answered_exactly_is_refused(query: Any, error: type[Exception], message: str) -> None:
-    """Unknown names and inexact lookups raise one clear error, and no request is sent."""
+    """Unknown names and inexact lookups raise a clear error before any request."""
     with assert_requests(0), pytest.raises(error) as raised:
         query()
     assert message in str(raised.value)

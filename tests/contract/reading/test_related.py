@@ -155,7 +155,7 @@ def test_children_of_a_pk_of_several_values_are_found() -> None:
 
 @pytest.mark.parametrize("relation", ["tasks", "notes"])
 def test_children_of_more_than_a_hundred_objects_are_read(relation: str) -> None:
-    """One Query reads the parents, and one the children of each."""
+    """The first Query reads the parents, and a Query per parent reads its children."""
     for number in range(101):
         Board.objects.create(board_id=f"b{number:03}", name="many")
     Task.objects.create(board_id="b100", number=1)
@@ -191,7 +191,7 @@ def test_add_saves_nothing_but_the_reference(board: Board) -> None:
 
 
 def test_add_takes_stored_objects_of_its_model(board: Board) -> None:
-    """As in Django, new objects and objects of other models raise an error before any write."""
+    """New objects and objects of other models raise an error before any write, as in Django."""
     stored = Note.objects.create(note_id="n")
     with assert_requests(0), pytest.raises(ValueError, match="isn't saved"):
         board.notes.add(stored, Note(note_id="new"))
@@ -211,13 +211,13 @@ def test_remove_saves_the_objects_that_it_is_given(board: Board) -> None:
 
 
 def test_remove_takes_only_what_is_there(board: Board) -> None:
-    """As in Django, an object with another reference raises an error."""
+    """An object with another reference raises an error, as in Django."""
     with assert_requests(0), pytest.raises(Board.DoesNotExist, match="is not related to"):
         board.notes.remove(Note(note_id="n"))
 
 
 def test_remove_leaves_what_the_manager_hides(board: Board) -> None:
-    """As in clear() and Django, a filtering manager reads its objects first."""
+    """A filtering manager reads its objects first, as in clear() and Django."""
     kept, gone = (Note.objects.create(note_id=text, board=board, text=text) for text in ("struck out", "open"))
     with assert_requests(["BatchGetItem", "UpdateItem"]):
         board.notes(manager="unstruck").remove(kept, gone)
@@ -239,7 +239,7 @@ def test_set_leaves_exactly_these(board: Board, *, clear: bool) -> None:
 
 
 def test_set_takes_nothing_away_before_an_object_without_a_pk_is_an_error(board: Board) -> None:
-    """As in Django, the objects are compared before any is removed."""
+    """The objects are compared before any is removed, as in Django."""
     board.notes.add(Note.objects.create(note_id="old"))
     with pytest.raises(TypeError, match="unhashable"):
         board.notes.set([Note(note_id=None)])
@@ -273,14 +273,14 @@ def test_set_calls_the_add_and_remove_of_a_project_s_own_manager(board: Board, n
 
 
 def test_clear_takes_all_away(board: Board) -> None:
-    """The reference of every object to this one is cleared."""
+    """clear() clears the reference of every object to this object."""
     board.notes.add(*(Note.objects.create(note_id=note_id) for note_id in ("a", "b")))
     board.notes.clear()
     assert board.notes.count() == 0
 
 
 def test_a_reference_that_may_not_be_empty_has_no_remove(board: Board) -> None:
-    """As in Django; an object whose primary key contains the reference cannot be added elsewhere."""
+    """There is no ``remove()`` or ``clear()``, as in Django; ``add()`` accepts an object of this board."""
     assert not hasattr(board.tasks, "remove")
     assert not hasattr(board.task_set, "clear")
     task = board.tasks.get(number=1)

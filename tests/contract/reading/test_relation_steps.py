@@ -369,7 +369,7 @@ def test_expired_objects_are_in_no_step(lapsed: Any, name: str) -> None:
 
 
 def test_steps_ignore_the_default_manager(zoo: Any) -> None:
-    """As Django's joins do: a manager that hides objects is for lists, and ``base_manager_name`` is for relations."""
+    """A manager that hides objects is for lists; ``base_manager_name`` is for relations, as in Django's joins."""
     hiding = type("Hiding", (models.Manager,), {"get_queryset": lambda self: models.Manager.get_queryset(self).none()})
     with patch.object(zoo.house._meta, "default_manager", hiding()):
         assert sorted(each.kind for each in zoo.animal.objects.allow_in_memory().filter(house__name="North")) == [
@@ -386,7 +386,7 @@ def test_steps_read_by_the_base_manager(zoo: Any) -> None:
 
 
 def test_related_objects_are_made_by_from_db(zoo: Any) -> None:
-    """By one that was put onto the class after a read, too."""
+    """A ``from_db()`` that was assigned to the class after a read is used too."""
     list(zoo.animal.objects.filter(kind="owl").select_related("house"))
     made: list[str] = []
 

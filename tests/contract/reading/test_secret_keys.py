@@ -22,7 +22,7 @@ OTHER = "swordfish-other"
 
 
 class Vaults:
-    """Vaults with a secret in the key, their drawers and tallies, and one stored vault of each kind."""
+    """Vaults with a secret in the key, their drawers and counts, and one stored vault of each kind."""
 
     def __init__(self, table: Table) -> None:
         self.table = table

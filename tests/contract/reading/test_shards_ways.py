@@ -218,7 +218,7 @@ def test_who_is_told_of_each_object_hears_of_them_in_their_order() -> None:
 
 @pytest.mark.usefixtures("forty")
 def test_an_item_that_is_not_as_usual_is_an_error_after_those_before_it(table: Table) -> None:
-    """Other objects of its page are decoded with it, and no other is omitted."""
+    """The query yields the objects before the unreadable item, and then raises an error."""
     wrong = Visit.objects.get(pk="v30")
     key = {name: wrong._stored[name] for name in ("pk", "sk")}
 

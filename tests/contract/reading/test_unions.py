@@ -1,4 +1,4 @@
-"""``|`` over several keys on a real engine: requests, order, and no duplicates."""
+"""``|`` over several keys on a real engine: requests, order, and uniqueness."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_what_cannot_be_joined_is_refused(union: Any, text: str) -> None:
 
 
 def test_an_index_that_is_left_out_is_not_used(companies: list[Company]) -> None:
-    """``without_index()`` excludes a key, and the error says so."""
+    """``without_index()`` excludes a key, and the error names it as the reason."""
     with pytest.raises(NotSupported, match=r"by_name .*: without_index\(\) leaves it out"):
         list(Company.objects.filter(name="A").without_index("by_name"))
     with pytest.raises(NotSupported, match="no key or index 'by_nam'"):

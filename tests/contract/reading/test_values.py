@@ -64,7 +64,7 @@ def test_relation_returns_rows() -> None:
 
 @pytest.mark.parametrize(("query", "rows", "names"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_the_rows_hold_what_was_named(query: Any, rows: Any, names: set[str]) -> None:
-    """One request reads the named attributes, and those that the read needs."""
+    """A single request reads the named attributes, and the attributes that the read needs."""
     with assert_requests(1) as sent:
         assert list(query()) == rows
     assert names <= projection(sent[0]) <= names | ALWAYS
@@ -92,7 +92,7 @@ def test_named_rows_are_djangos() -> None:
 
 
 def test_named_and_flat_exclude_each_other() -> None:
-    """As in Django, a row cannot be both."""
+    """A row cannot be both, as in Django."""
     with pytest.raises(TypeError, match="'flat' and 'named' can't be used together"):
         C1.values_list("name", flat=True, named=True)
 
@@ -118,7 +118,7 @@ def test_rows_are_read_like_objects() -> None:
 
 
 def test_no_object_is_made() -> None:
-    """As in Django, rows do not send signals of model instances."""
+    """Rows do not send signals of model instances, as in Django."""
     made = []
 
     def receive(instance: Any, **_: Any) -> None:
@@ -166,7 +166,7 @@ def test_references_to_every_kind_of_key_are_values() -> None:
 
 
 def test_unknown_names_are_refused() -> None:
-    """The error names the method and the valid attributes, and no request is sent."""
+    """An error before any request names the method and the valid attributes."""
     with assert_requests(0), pytest.raises(UnknownField, match="has no attribute 'nme'"):
         Company.objects.values_list("nme", named=True)
 

@@ -81,7 +81,7 @@ ORDERS: list[tuple[str, tuple[Any, ...], str]] = [
 
 @pytest.mark.parametrize(("order", "expected"), [each[1:] for each in ORDERS], ids=[each[0] for each in ORDERS])
 def test_whole_keys_are_sorted_in_any_order(sailors: Any, order: tuple[Any, ...], expected: str) -> None:
-    """One BatchGetItem is enough, and ``reverse()`` is the exact opposite."""
+    """A single BatchGetItem is enough, and ``reverse()`` is the exact opposite."""
     with assert_requests(ONE):
         assert pks(sailors.order_by(*order)) == expected
     with assert_requests(ONE):
@@ -137,7 +137,7 @@ def test_trash_and_expired_objects_are_left_out(model: Any, sailors: Any) -> Non
 
 
 def test_more_than_ten_thousand_keys_are_an_error(model: Any) -> None:
-    """Past the limit, the error names the alternative, and no request is sent."""
+    """Past the limit, an error before any request names the alternative."""
     with assert_requests([]), pytest.raises(NotSupported, match=r"10001 values; .* Send several queries: for start"):
         list(model.objects.filter(pk__in=[str(n) for n in range(10_001)]))
 

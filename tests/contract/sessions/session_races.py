@@ -40,7 +40,7 @@ def the_first_saves_last(store: Any, key: str) -> Outcome:
 
 
 def one_only_saves(store: Any, key: str) -> Outcome:
-    """One request changes a value; the other saves its loaded data, as with SESSION_SAVE_EVERY_REQUEST."""
+    """Change a value in one request; the other saves its loaded data, as with SESSION_SAVE_EVERY_REQUEST."""
     first, second = store(key), store(key)
     first["first"] = 1
     second.get("colour")
@@ -48,7 +48,7 @@ def one_only_saves(store: Any, key: str) -> Outcome:
 
 
 def one_only_reads(store: Any, key: str) -> Outcome:
-    """One request changes a value; the other only reads."""
+    """Change a value in one request; the other only reads."""
     first, second = store(key), store(key)
     first["first"] = 1
     second.get("colour")
@@ -56,7 +56,7 @@ def one_only_reads(store: Any, key: str) -> Outcome:
 
 
 def one_removes(store: Any, key: str) -> Outcome:
-    """One request removes a value that the other has read."""
+    """Remove a value in one request after the other has read it."""
     first, second = store(key), store(key)
     del first["colour"]
     second["second"] = 2
@@ -64,7 +64,7 @@ def one_removes(store: Any, key: str) -> Outcome:
 
 
 def one_empties(store: Any, key: str) -> Outcome:
-    """One request empties the session, and the other changes it."""
+    """Empty the session in one request, and change it in the other."""
     first, second = store(key), store(key)
     first.clear()
     second["second"] = 2
@@ -72,7 +72,7 @@ def one_empties(store: Any, key: str) -> Outcome:
 
 
 def one_logs_out(store: Any, key: str) -> Outcome:
-    """One request ends the session, and the other saves afterwards."""
+    """End the session in one request, and save it in the other afterwards."""
     first, second = store(key), store(key)
     second["second"] = 2
     first.flush()
@@ -80,7 +80,7 @@ def one_logs_out(store: Any, key: str) -> Outcome:
 
 
 def one_logs_out_unread(store: Any, key: str) -> Outcome:
-    """One request ends the session; the other sets a value without a read."""
+    """End the session in one request; the other sets a value without a read."""
     first, second = store(key), store(key)
     first.flush()
     second.clear()
@@ -97,7 +97,7 @@ def both_log_out(store: Any, key: str) -> Outcome:
 
 
 def one_changes_its_key(store: Any, key: str) -> Outcome:
-    """One request logs in, which changes the session's key; the other saves with the old one."""
+    """Log in, which changes the session's key; the other request saves with the old key."""
     first, second = store(key), store(key)
     first["first"], second["second"] = 1, 2
     first.cycle_key()
@@ -106,7 +106,7 @@ def one_changes_its_key(store: Any, key: str) -> Outcome:
 
 
 def one_sets_its_expiry(store: Any, key: str) -> Outcome:
-    """One request shortens the session; the other changes it and saves last."""
+    """Shorten the session in one request; the other changes it and saves last."""
     first, second = store(key), store(key)
     first.set_expiry(300)
     second["second"] = 2

@@ -133,7 +133,7 @@ def test_must_create_refuses_a_key_in_use(stored: SessionStore) -> None:
 
 
 def test_create_takes_another_key_if_one_is_in_use(stored: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The condition of the write detects a taken key, and another one is used."""
+    """The condition of the write detects a taken key, and the store generates a new key."""
     keys: Iterator[Any] = iter([stored.session_key, "a" * 32])
     monkeypatch.setattr("dynamo_single.sessions.get_random_string", lambda *args: next(keys))
     session = SessionStore()
@@ -193,7 +193,7 @@ def test_cycle_key_keeps_the_data(stored: SessionStore, sent: Sent, table: Table
 
 
 def test_a_new_key_that_somebody_has_is_given_up(stored: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The condition of the PutItem detects a taken key, and the session gets another one."""
+    """The condition of the PutItem detects a taken key, and the session gets a new key."""
     keys = iter([str(stored.session_key), "k" * 32])
     monkeypatch.setattr("dynamo_single.sessions._new_key", lambda: next(keys))
     session = SessionStore()
@@ -247,7 +247,7 @@ def test_clear_and_save_empties_the_stored_session(stored: SessionStore) -> None
 
 @pytest.mark.parametrize("ago", [1, 3600, 10**6])
 def test_an_expired_session_is_gone(table: Table, ago: int) -> None:
-    """It is not loaded or found, even before DynamoDB deletes it."""
+    """The store does not load or find the session, even before DynamoDB deletes it."""
     session = SessionStore()
     session["a"] = 1
     session.set_expiry(-ago)
@@ -404,7 +404,7 @@ def test_a_session_is_stored_although_the_block_around_it_fails(table: Table) ->
 
 
 def test_a_session_is_saved_and_read_several_times_in_a_block(stored: SessionStore, sent: Sent) -> None:
-    """Each request is sent immediately, as outside a block, and none waits for its end."""
+    """Each request is sent immediately, as outside a block."""
     with transactions.atomic():
         for colour in ("red", "blue"):
             stored["colour"] = colour

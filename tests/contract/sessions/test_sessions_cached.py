@@ -1,4 +1,4 @@
-"""Sessions with a cache: the requests to the table, and no copy after a change or a logout."""
+"""Sessions with a cache: requests to the table, and copies removed after a change or a logout."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def overtaken(monkeypatch: pytest.MonkeyPatch, method: str, act: Callable[[], ob
 
 
 def test_a_reader_does_not_bring_a_session_back(any_cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It read the table before a logout, and the cache rejects its later copy."""
+    """The reader read the table before a logout, and the cache rejects its later copy."""
     key = made()
     acted = overtaken(monkeypatch, "add", lambda: SessionStore(key).flush())
     assert held(key) == GREEN
@@ -132,7 +132,7 @@ def test_a_reader_does_not_bring_a_session_back(any_cache: Any, monkeypatch: pyt
 
 
 def test_a_reader_does_not_bring_old_data_back(any_cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same happens with a change instead of the logout."""
+    """A change instead of the logout has the same effect."""
     key = made()
 
     def change() -> None:
@@ -147,7 +147,7 @@ def test_a_reader_does_not_bring_old_data_back(any_cache: Any, monkeypatch: pyte
 
 
 def test_a_writer_does_not_bring_a_session_back(any_cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It writes the table before a logout, and updates the cache after it."""
+    """The writer writes the table before a logout, and updates the cache after it."""
     key = made()
     session = SessionStore(key)
     session["late"] = 1
@@ -244,7 +244,7 @@ def broken(table: Table) -> Iterator[None]:
 
 
 def test_a_cache_that_is_down_is_done_without(broken: None, caplog: pytest.LogCaptureFixture) -> None:
-    """As in Django's cached_db, reads and writes use only the table, and the log says so."""
+    """Reads and writes use only the table and log an error, as in Django's cached_db."""
     with caplog.at_level(logging.ERROR, logger="django.contrib.sessions"):
         key = made()
         session = SessionStore(key)
@@ -268,7 +268,7 @@ def test_a_logout_that_the_cache_is_not_told_of_is_an_error(broken: None) -> Non
 
 @pytest.mark.parametrize("use", ["load", "save", "delete", "create", "exists"])
 def test_a_table_that_does_not_answer_is_an_error(cache: Any, use: str) -> None:
-    """It never looks like an empty or deleted session."""
+    """An error of the table never looks like an empty or deleted session."""
     session = SessionStore(made())
     session["a"] = 1
     other = SessionStore(made())

@@ -75,7 +75,7 @@ def test_leaked_hash_as_cookie_finds_nothing(store: Any, leaked: Callable[[str],
 
 
 def test_hash_never_reads_a_moved_session(store: Any, table: Table) -> None:
-    """The same applies to a session that an earlier version stored before."""
+    """This includes a session that an earlier version stored before."""
     key = as_former(made(store))
     session = store(key)
     session["a"] = 1
@@ -189,7 +189,7 @@ def test_deleting_by_key_deletes_both_forms(store: Any, table: Table) -> None:
 
 
 def test_moved_session_does_not_come_back(store: Any, table: Table) -> None:
-    """One request ends the session while another one moves it."""
+    """A request ends the session while another request moves it."""
     key = as_former(made(store))
     late = store(key)
     late["a"] = 1

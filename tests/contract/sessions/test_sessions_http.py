@@ -122,7 +122,7 @@ def test_a_write_that_fails_is_no_logout(browser: Client) -> None:
 
 
 def test_an_asynchronous_page(pages: None) -> None:
-    """It sends the requests of a synchronous page, outside the event loop."""
+    """The page sends the requests of a synchronous page, outside the event loop."""
 
     async def visit() -> list[int]:
         browser = AsyncClient()

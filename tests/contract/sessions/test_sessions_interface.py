@@ -207,7 +207,7 @@ def test_serializers(store: Any) -> None:
 
 
 def test_clearsessions(store: Any, sent: Sent, capsys: pytest.CaptureFixture[str]) -> None:
-    """Django's command deletes no session, and says that DynamoDB's Time to Live does."""
+    """Django's command keeps every session, and reports that DynamoDB's Time to Live deletes them."""
     key = made(store).session_key
     sent.clear()
     with override_settings(SESSION_ENGINE=store.__module__):
@@ -252,7 +252,7 @@ def djangos() -> dict[str, Any]:
 def test_races_end_as_with_djangos_database(
     store: Any, djangos: dict[str, Any], monkeypatch: pytest.MonkeyPatch, stopped: bool
 ) -> None:
-    """As in Django's own backend, the last save wins completely, and a deleted session stays deleted."""
+    """The last save wins completely, and a deleted session stays deleted, as in Django's own backend."""
     if stopped:
         moment = timezone.now()
         monkeypatch.setattr(timezone, "now", lambda: moment)

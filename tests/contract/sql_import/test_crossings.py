@@ -71,7 +71,7 @@ def test_choices_are_validated(own: Any, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_versions_begin_with_one(own: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """As after ``save()``, the next write detects a concurrent one."""
+    """The next write detects a concurrent one, as after ``save()``."""
     made = declare(
         "Paper",
         ("PAPER#{paper_id}", "#METADATA"),

@@ -151,7 +151,7 @@ def a_volume(number: int, **values: Any) -> dict[str, Any]:
 
 
 def test_copies_counters_and_claims_are_written(rows: Rows, capsys: pytest.CaptureFixture[str]) -> None:
-    """They are in transactions with their objects, in as few requests as possible; times are those of the rows."""
+    """They are in transactions with their objects, in as few requests as possible; the rows set the times."""
     rows.add("Aisle", {"aisle_id": "a", "name": "Ants"}, {"aisle_id": "b", "name": "Bees"})
     rows.add("Volume", *(a_volume(n, aisle_id="ab"[n % 2], isbn=f"i{n}", slot=n) for n in range(60)))
     assert line(run(capsys), "catalog.Volume") == "60 rows: 60 created."
@@ -260,7 +260,7 @@ def test_values_that_do_not_fit_are_reported(
 
 
 def test_validators_can_be_left_out(rows: Rows, capsys: pytest.CaptureFixture[str]) -> None:
-    """The stored values are those that ``save()`` accepts."""
+    """The import stores the values that ``save()`` accepts."""
     rows.add("Sample", {"sample_id": "a", "text": "x" * 41})
     run(capsys, validate=False)
     assert Sample.objects.get(pk="a").text == "x" * 41
@@ -298,7 +298,7 @@ def test_what_would_be_lost_is_refused(
 
 
 def test_dry_run_writes_nothing(rows: Rows, table: Table, capsys: pytest.CaptureFixture[str]) -> None:
-    """It reads, compares, and reports the expected writes and their approximate cost."""
+    """The dry run reads, compares, and reports the expected writes and their approximate cost."""
     rows.add("GameTag", *({"word": f"w{number}"} for number in range(30)))
     before = everything(table)
     said = run(capsys, dry_run=True)
@@ -317,7 +317,7 @@ def test_check_ends_with_status_one_until_all_is_stored(rows: Rows, capsys: pyte
 
 
 def test_users_log_in_with_their_passwords(rows: Rows, capsys: pytest.CaptureFixture[str]) -> None:
-    """They keep groups, permissions and times, and no e-mail is sent."""
+    """They keep groups, permissions and times. The import does not send e-mails."""
     type_of = rows.models["ContentType"]._base_manager.using(OLD).create(app_label="catalog", model="sample")
     permissions = rows.models["Permission"]._base_manager.using(OLD)
     may_add = permissions.create(content_type=type_of, codename="add_sample", name="x")

@@ -115,7 +115,7 @@ def test_killed_processes_leave_nothing_twice(rows: Rows, table: Table, database
 
 
 def test_two_processes_import_at_the_same_time(rows: Rows, table: Table, database: Path) -> None:
-    """One of them creates each object."""
+    """Only one of the processes creates each object."""
     fill(rows, VOLUMES)
     (database.parent / "import_settings.py").write_text(SETTINGS)
     both = [started(database.parent, table), started(database.parent, table)]

@@ -107,7 +107,7 @@ def test_inherited_columns_are_read(rows: Rows, trees: dict[str, Any], capsys: p
 
 
 def test_live_objects_need_their_references(rows: Rows, capsys: pytest.CaptureFixture[str]) -> None:
-    """As in ``save()``, a checked reference to a missing or deleted object raises an error."""
+    """A checked reference to a missing or deleted object raises an error, as in ``save()``."""
     rows.add("Theatre", {"theatre_id": "a"}, {"theatre_id": "b", "deleted_at": "2019-01-01T00:00Z"})
     rows.add("Play", *({"play_id": each, "theatre_id": each} for each in "abc"))
     said = refused(capsys)

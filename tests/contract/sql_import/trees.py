@@ -7,7 +7,7 @@ from django.db.models import CASCADE
 
 
 class Node(models.Model):
-    """An object below another one of its model."""
+    """An object below a parent of the same model."""
 
     node_id = models.CharField(max_length=20, primary_key=True)
     parent = models.ForeignKey("self", CASCADE, null=True)

@@ -94,7 +94,7 @@ def test_the_keys_of_an_item_are_those_that_the_model_writes(given: tuple[str, d
 
 
 def test_an_item_in_the_trash_keeps_the_trashs_key() -> None:
-    """It does not get a live key, and a live item does not get one of the trash."""
+    """The item does not get a live key, and a live item does not get a key of the trash."""
     after = snapshot(BY_NAME)
     deleted = lamp(gs2pk={"S": "TRASH#Lamp"}, gs2sk={"S": "2025-01-01T00:00:00.000Z#1"}, **DELETED)
     store = Store(deleted, lamp("2", gs2pk={"S": "TRASH#Lamp"}, gs2sk={"S": "x"}))
@@ -172,7 +172,7 @@ def test_a_claim_that_has_expired_is_free() -> None:
 
 
 def test_the_claims_of_a_rule_are_released_and_no_others() -> None:
-    """Unneeded claims of the rule go too; those of more attributes, constraints and other models stay."""
+    """Unneeded claims of the rule go too; claims of more attributes, constraints and other models stay."""
     before = snapshot(email=models.EmailAttribute(null=True, unique=True))
     item = lamp(email={"S": "a@b.c"})
     others = [
@@ -375,7 +375,7 @@ def test_a_function_changes_values_with_all_that_follows() -> None:
     ],
 )
 def test_what_a_function_cannot_change(given: Mapping[str, Any], message: str) -> None:
-    """The item fails, and nothing is written."""
+    """The item fails before any write."""
     store = Store(lamp("1", folded={"S": "anna"}))
     failed = store.done(change_items(snapshot(folded=models.CanonicalAttribute(source="name")), lambda values: given))
     assert message in failed["LAMP#1", "#METADATA"]

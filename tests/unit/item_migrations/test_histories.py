@@ -150,7 +150,7 @@ class Histories(RuleBasedStateMachine):
                     continue
 
     def old_code(self, data: Any, after: Callable[[dict[str, Any]], dict[str, Any]] = dict, form: Any = None) -> None:
-        """Let old code write once more; ``after`` converts its values to the new form."""
+        """Let old code write again; ``after`` converts its values to the new form."""
         form = form or self.now
         for pk, values, kind in data.draw(
             st.lists(st.tuples(IDS, st.lists(WORDS, min_size=6, max_size=6), IDS), max_size=3)
@@ -327,7 +327,7 @@ class Histories(RuleBasedStateMachine):
 
     @invariant()
     def every_item_is_of_the_last_form(self) -> None:
-        """Items, keys and claims match the last schema for the objects' values, and no others exist."""
+        """The table contains only the items, keys and claims of the last schema for the objects' values."""
         expected = {}
         for pk, (values, deleted) in self.objects.items():
             key = self.now.primary_key({"lamp_id": pk})

@@ -28,7 +28,7 @@ def name(**options: Any) -> Any:
 
 
 def test_a_file_reads_as_the_model(app: History) -> None:
-    """It contains the stored parts of the declaration, and no others."""
+    """The file contains only the stored parts of the declaration."""
     email = models.EmailAttribute("e-mail", unique=True, canonical=True, null=True, help_text="Where to write.")
     app.model(keys=BY_NAME, name=name(max_length=40), email=email, qty=models.IntegerAttribute(default=1))
     app.make()
@@ -179,7 +179,7 @@ def test_what_decides_nothing_that_is_stored_is_no_change(app: History) -> None:
 def test_a_change_is_one_operation_with_a_name(
     app: History, before: dict[str, Any], after: dict[str, Any], file: str, operations: list[str]
 ) -> None:
-    """The file's name describes the change, and a second run finds none."""
+    """The file's name describes the change, and a second run does not find a change."""
     app.model(**{"name": name(), **before})
     app.make()
     app.model(**{"name": name(), **after})
@@ -223,7 +223,7 @@ def test_without_anybody_to_ask_nothing_is_lost(app: History) -> None:
 
 
 def test_a_value_for_items_that_lack_a_required_attribute_is_asked(app: History) -> None:
-    """The question is the same as for an SQL column, and the file contains the answer."""
+    """The prompt is the same as for an SQL column, and the file contains the chosen default."""
     app.model()
     app.make()
     app.model(qty=models.IntegerAttribute())
@@ -264,7 +264,7 @@ def test_without_anybody_to_ask_a_model_that_may_have_been_renamed_is_named(app:
 
 
 def test_a_model_that_is_gone(app: History) -> None:
-    """Its items are kept, and the operation says so."""
+    """Its items are kept, and the operation's description reports this."""
     app.model(name=name())
     app.model("Depot")
     app.make()
@@ -375,7 +375,7 @@ def test_the_edges_of_a_relation_are_a_model_that_is_made(app: History) -> None:
 
 
 def test_a_schema_of_a_map_or_of_a_list_is_no_change(app: History) -> None:
-    """It affects later writes, but not the stored form."""
+    """The schema affects only later writes: the stored form is the same."""
     declared = type("Line", (), {"price": models.NumberAttribute()})
     app.model(
         data=models.MapAttribute(default=dict),

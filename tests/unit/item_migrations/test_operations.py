@@ -179,7 +179,7 @@ def reduced(*operations: Any) -> list[str]:
     ],
 )
 def test_what_two_operations_make(operations: list[Any], expected: list[str]) -> None:
-    """One remains, or none; operations with functions are kept."""
+    """At most one operation remains; operations with functions are kept."""
     assert reduced(*operations) == expected
 
 

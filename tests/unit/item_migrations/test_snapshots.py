@@ -235,7 +235,7 @@ def test_renaming_keeps_what_shards_are_divided_by() -> None:
 
 
 def test_a_model_that_gets_shards_leaves_its_items_as_they_are() -> None:
-    """One shard has the layout of an unsharded key, so the migration does not write."""
+    """A single shard has the layout of an unsharded key, so the migration does not write."""
     after = SNAPSHOTS[Visit._meta.label]
     keys = {name: replace(key, sharded=False) for name, key in after.keys.items()}
     before = dataclasses.replace(after, primary=replace(after.primary, sharded=False), keys=keys)

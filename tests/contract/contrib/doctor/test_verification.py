@@ -315,7 +315,7 @@ UNDECIDED: list[tuple[Callable[[Table], None], list[str], str]] = [
 def test_what_somebody_has_to_decide_has_no_repair(
     table: Table, spoil: Callable[[Table], None], kinds: list[str], text: str
 ) -> None:
-    """It is reported and kept."""
+    """The finding is reported, but the item is kept."""
     members(table)
     spoil(table)
     found = sorted(verify(), key=lambda finding: finding.kind)
@@ -386,7 +386,7 @@ def test_logins_and_memberships_follow_from_users(table: Table, key: tuple[str, 
 
 @pytest.mark.parametrize("command", [("dynamo_verify", "--repair"), ("dynamo_rebuild",)])
 def test_a_login_of_another_kind_is_left_alone(table: Table, command: tuple[str, ...]) -> None:
-    """It is not derived: the how-to creates it manually, and neither command deletes it."""
+    """The login is not derived: the how-to creates it manually, and neither command deletes it."""
     user = User.objects.create_user("anna", "anna@example.org", "secret", user_id="u")
     user.logins.create(kind="BADGE", identifier="4711")
     assert_consistent()
@@ -439,7 +439,7 @@ def test_a_suspicion_is_looked_at_as_of_one_moment(table: Table, sent: list[Sent
 
 
 def test_pages_are_read_one_by_one(table: Table, sent: list[SentRequest]) -> None:
-    """Progress is reported after each page, and no results are kept."""
+    """The checker reports its progress after each page, without keeping results."""
     for number in range(3):
         Seat.objects.create(seat_id=str(number), hall="A", code="x" * 100 + str(number), status="y" * 390_000)
     sent.clear()
@@ -552,7 +552,7 @@ def test_the_command_says_that_all_is_well(table: Table) -> None:
 
 
 def test_the_command_tells_and_repairs(table: Table) -> None:
-    """Without ``--repair`` it fails and writes nothing; with it, it repairs as much as possible."""
+    """Without ``--repair``, the command fails before any write; with it, it repairs as much as possible."""
     members(table)
     missing_claim(table)
     out = io.StringIO()

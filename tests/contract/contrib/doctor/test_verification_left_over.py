@@ -71,7 +71,7 @@ def test_key_on_a_removed_index_is_left_over(club: Club, table: Table) -> None:
 
 
 def test_left_over_attribute_is_not_repaired(club: Club, table: Table) -> None:
-    """It may have the acknowledged value."""
+    """The attribute may have the acknowledged value."""
     put(table, club, town={"S": "Bern"})
     (finding,) = verify()
     assert not finding.is_repairable

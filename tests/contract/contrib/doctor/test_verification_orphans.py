@@ -81,7 +81,7 @@ def test_edges_of_nobody_are_removed(table: Table, server: GameServer, gone: Cal
 
 
 def test_a_side_in_the_trash_is_not_gone(table: Table) -> None:
-    """It is restored with its edges."""
+    """Restoring the object restores its edges."""
     with forgotten():
         word = declare(
             "Word", ("WORD#{word}", "#METADATA"), bases=(models.SoftDeleteModel,), word=models.UnicodeAttribute()
@@ -101,7 +101,7 @@ def test_a_side_in_the_trash_is_not_gone(table: Table) -> None:
 
 
 def test_an_edge_of_two_who_are_gone_is_removed_once(table: Table, server: GameServer) -> None:
-    """It is reported once."""
+    """The checker reports the edge once."""
     remove(table, GamePlayer.objects.get(pk="a"))
     remove(table, server)
     assert kinds() == ["edge of nobody"] * 4
@@ -195,7 +195,7 @@ def loans(table: Table) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def test_what_is_left_is_counted(table: Table, loans: tuple[Any, Any, Any]) -> None:
-    """The same transaction updates the other parent's count, and the missing one has none."""
+    """Deleting an orphan updates the other parent's count; the missing parent has no count."""
     shelf, reader, loan = loans
     remove(table, reader.objects.get(pk="x"))
     command()
@@ -217,7 +217,7 @@ RACES: list[tuple[str, Callable[[Any, Any], Any]]] = [
 def test_nothing_is_removed_if_it_belongs_to_somebody_again(
     table: Table, loans: tuple[Any, Any, Any], act: Callable[[Any, Any], Any]
 ) -> None:
-    """Another process was faster by a request; the repair reports it, and changes nothing else."""
+    """Another process was faster by a request; the repair reports it, and does not write again."""
     shelf, reader, loan = loans
     remove(table, reader.objects.get(pk="x"))
     with before_write(1, lambda: act(reader, loan)), pytest.raises(CommandError, match="1 findings, 0 repaired"):
@@ -242,7 +242,7 @@ def test_what_was_changed_since_it_was_found_is_left(table: Table, loans: tuple[
 
 
 def test_what_protects_an_orphan_is_told(table: Table) -> None:
-    """The finding names it, and says that it has to stay."""
+    """The finding names the item, and explains why it has to stay."""
     with forgotten():
         owner = declare("Keeper", ("KEEPER#{keeper_id}", "#METADATA"), keeper_id=models.UnicodeAttribute())
         pet = declare(

@@ -137,7 +137,7 @@ def test_a_row_is_moved_to_the_place_that_is_typed(catalog: Pages, row: int, pla
 
 
 def test_a_new_row_goes_to_its_place(catalog: Pages) -> None:
-    """It comes before the existing ones."""
+    """The new row comes before the existing rows."""
     receipt(points=[1, 2, 3])
     assert sent(catalog, points__3="9", points__3__position="2").status_code == 302
     assert Receipt.objects.get(pk="r").points == [1, 9, 2, 3]
@@ -170,7 +170,7 @@ WRONG: list[tuple[dict[str, str], str]] = [
 
 
 def test_an_error_names_its_row(catalog: Pages) -> None:
-    """The input is kept, and nothing is saved."""
+    """The page keeps the input, and does not save the object."""
     before = receipt(lines=[TEA, JAM], points=[1], data={"steps": [TEA]})
     page = form_of_text(catalog.get(CHANGE))
     for changed, message in WRONG:
@@ -195,7 +195,7 @@ def test_a_list_is_sent_as_one_text(catalog: Pages) -> None:
 
 @pytest.mark.parametrize("typed", ["[]", "null"])
 def test_an_empty_list_that_is_typed_beside_rows_is_an_error(catalog: Pages, typed: str) -> None:
-    """The same applies to any list: the rows would stay silently."""
+    """This applies to any list: otherwise, the rows would stay silently."""
     receipt(points=[1, 2])
     answer = sent(catalog, points__json=typed)
     assert "The JSON contains a different list than the rows." in text_of(answer)
@@ -232,7 +232,7 @@ def test_every_input_has_a_label_and_there_is_no_script_in_it(catalog: Pages) ->
 
 
 def test_somebody_elses_change_of_the_list_is_noticed(catalog: Pages) -> None:
-    """As for any field, a list that only the other user has changed is updated as rows."""
+    """A list that only the other user has changed is updated as rows, like any field."""
     receipt(lines=[TEA], points=[1], data={"steps": [JAM]})
     page = form_of_text(catalog.get(CHANGE))
     Receipt.objects.filter(pk="r").update(lines=[TEA, JAM], points=[1, 2], data={"steps": [TEA]})
@@ -286,7 +286,7 @@ def test_an_empty_row_of_an_inline_adds_nothing(catalog: Pages) -> None:
 def test_an_empty_row_of_an_inline_whose_list_is_required_adds_nothing(
     catalog: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As for a required string, the list is required only if the row has other input."""
+    """The list is required only if the row has other input, like a required string."""
     monkeypatch.setattr(Slip._meta.get_field("lines"), "blank", False)
     Till.objects.create(till_id="t")
     address = "catalog/till/t/change/"

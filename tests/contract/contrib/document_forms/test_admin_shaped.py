@@ -29,7 +29,7 @@ HELD = [
 site = DynamoAdminSite()
 site.register(Bundle, type("BundleAdmin", (DynamoModelAdmin,), {}))
 site.register(Treatise, type("TreatiseAdmin", (DynamoModelAdmin,), {}))
-all_sites.discard(site)  # checks inspect all models, and report an error for this one
+all_sites.discard(site)  # checks inspect all models, and report an error for this model
 urlpatterns = [path("admin/", site.urls)]
 
 
@@ -132,7 +132,7 @@ def test_an_error_names_its_row(catalog: Pages, label: str, text: str, message: 
     ],
 )
 def test_two_values_of_one_place_are_an_error(catalog: Pages, rest: str, message: str) -> None:
-    """Neither value is dropped silently."""
+    """The page reports the conflict instead of dropping a value silently."""
     page = catalog.get(f"{BUNDLE}add/")
     number = {label: f"data_{place}" for place, label in enumerate(rows(page))}
     values = {number["Title"]: "T", number["Receiver / Name"]: "A", number["Additional keys, as JSON"]: rest}

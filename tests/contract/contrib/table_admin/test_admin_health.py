@@ -93,7 +93,7 @@ def test_a_difference_of_the_table_names_its_command(pages: Pages, table: Table)
 def test_items_that_do_not_fit_are_found_part_by_part(
     pages: Pages, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each part has a separate page, and the last one says so."""
+    """Each part has a separate page, and the last page shows the end of the table."""
     for number in range(3):
         Company.objects.create(company_id=f"c{number}", name="Acme")
         broken(table, pk=f"COMPANY#c{number}", sk="#METADATA")

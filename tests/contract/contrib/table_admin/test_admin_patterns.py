@@ -71,7 +71,7 @@ def test_the_command_prints_a_table_in_markdown(table: object) -> None:
 
 
 def test_the_command_draws_the_picture() -> None:
-    """It is the same as the page's."""
+    """The command draws the same picture as the page."""
     out = StringIO()
     call_command("dynamo_patterns", "--svg", stdout=out)
     assert parsed(out.getvalue()).tag == f"{SVG}svg"

@@ -69,7 +69,7 @@ def test_an_index_is_shown_by_its_own_sort_keys(pages: Pages, acme: Any) -> None
 
 
 def test_an_item_has_its_keys_its_json_and_what_it_has_to_do_with(pages: Pages, acme: Any) -> None:
-    """One GetItem is enough."""
+    """The page sends a single GetItem."""
     shown = pages.get(f"dynamodb/item/?{urlencode({'pk': 'COMPANY#acme', 'sk': 'PEOPLE#anna'})}", sends=["GetItem"])
     item = shown.context["item"]
     assert item.keys[0].templates == ("COMPANY#{company_id}", "PEOPLE#{person_id}")
@@ -114,7 +114,7 @@ USER, SERVER = ("USER#u", "#METADATA#CHAT"), ("SERVER#s", "#METADATA")
 
 
 def test_a_copy_leads_to_its_source_and_what_is_counted_to_its_counter(pages: Pages, chat: Any) -> None:
-    """The links come in addition to those of references, without a read."""
+    """The links appear next to the links of references, without a read."""
     asked = urlencode({"pk": MEMBERSHIP[0], "sk": MEMBERSHIP[1]})
     shown = pages.get(f"dynamodb/item/?{asked}", sends=["GetItem"])
     links = [(link.relation, link.label, link.key) for _, link, _ in shown.context["links"]]
@@ -220,13 +220,13 @@ def test_the_address_of_a_secret_key_leads_nowhere(pages: Pages) -> None:
 @pytest.mark.parametrize("asked", ["pk", "begins"])
 @pytest.mark.parametrize("key", ["SESSION#a", "SESSIONHASH#a", "CACHE#own#a", "UNIQUE#Nobody#token#a"])
 def test_nobody_finds_a_secret_by_asking_for_its_beginning(pages: Pages, asked: str, key: str) -> None:
-    """It would reveal the secret letter by letter, so no request is sent."""
+    """A comparison would reveal the secret letter by letter, so no request is sent."""
     assert pages.get(f"dynamodb/table/?{urlencode({asked: key})}", sends=[]).status_code == 400
 
 
 @pytest.mark.parametrize("prefix", ["SESSION", "SESSION#", "CACHE#", "CACHE#own#", "UNIQUE#User#username#a", "USER#a"])
 def test_what_stands_in_front_of_a_secret_may_be_asked_for(pages: Pages, prefix: str) -> None:
-    """The prefix only tells the type of items."""
+    """The prefix reveals only the type of items."""
     assert page_of(pages, begins=prefix).status_code == 200
 
 

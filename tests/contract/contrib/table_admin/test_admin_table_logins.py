@@ -51,7 +51,7 @@ def made(shown: Any) -> dict[Any, str]:
 
 
 def test_a_user_leads_to_the_logins(pages: Pages, mike: User) -> None:
-    """This includes all derived items, also those of external accounts."""
+    """This includes all derived items, also the items of external accounts."""
     assert {*made(item_of(pages, "USER#1", "#METADATA"))} == MADE
 
 

@@ -72,7 +72,7 @@ BY_NAME = {"key": "directory.person.by_name"}
     ],
 )
 def test_key_form_reads_as_its_queryset(pages: Pages, people: Any, asked: Any, names: Any) -> None:
-    """One Query is enough; the copied code returns the same objects with the same key."""
+    """A single Query is enough; the copied code returns the same objects with the same key."""
     shown = opened(pages, ["Query"], **BY_NAME, **asked)
     queryset = eval(shown.context["queryset"], {"Person": Person})  # noqa: S307 - a text of our own page
     assert [row.item.visible["name"]["S"] for row in shown.context["rows"]] == [*names]
@@ -179,7 +179,7 @@ def test_filtered_pages_read_within_the_budget(pages: Pages, people: Any, monkey
 def test_full_filtered_page_continues_within_a_response(
     pages: Pages, people: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It continues after the last shown item, in the middle of a response; each item is shown once."""
+    """The next page continues after the last shown item, in the middle of a response; each item is shown once."""
     monkeypatch.setattr(table_reads, "PAGE", 2)
     first = opened(pages, ["Query"], **BY_NAME, f="name", fop="contains", fv="a")
     second = pages.get(f"dynamodb/table/{first.context['next_url']}", sends=["Query"])
@@ -234,7 +234,7 @@ def with_secret_ids(pages: Pages, settings: Any) -> Iterator[Pages]:
 
 @pytest.mark.parametrize("operator", ["eq", "lt", "le", "gt", "ge", "begins", "between"])
 def test_secret_sort_keys_are_not_compared(with_secret_ids: Pages, people: Any, operator: str) -> None:
-    """It would reveal the secret letter by letter, so no request is sent."""
+    """A comparison would reveal the secret letter by letter, so no request is sent."""
     shown = opened(with_secret_ids, [], pk="COMPANY#acme", sort="PEOPLE#a", to="PEOPLE#b", op=operator)
     assert shown.status_code == 400
 
@@ -265,7 +265,7 @@ def rows_of(response: Any) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t"])
 def test_csv_quotes_formulas(pages: Pages, table: Table, begin: str) -> None:
-    """This includes texts and names, but no negative numbers."""
+    """This includes strings and names, but no negative numbers."""
     item = {"pk": {"S": "A"}, "sk": {"S": "1"}, "text": {"S": f"{begin}1+1"}, f"{begin}n": {"N": "-5"}}
     table.send(Request("PutItem", {"Item": item}))
     (row,) = rows_of(downloaded(pages, pk="A"))
