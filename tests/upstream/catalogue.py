@@ -1,4 +1,4 @@
-"""Which of Django's test apps are run, and how."""
+"""List Django's test apps that are run, with their options."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 #: The indexes of the table.
 INDEXES = tuple(f"gs{number}" for number in range(1, 10))
 
-#: What of Django's own is converted too: without an SQL database the present site is asked of it all the same.
+#: Contrib apps that are converted too: upstream reads the current site even without an SQL database.
 CONTRIB = ("django.contrib.sites",)
 
 

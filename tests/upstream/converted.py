@@ -1,7 +1,7 @@
-"""What upstream's models are given in the place of ``django.db.models``: our attributes, models and managers.
+"""Replace ``django.db.models`` for upstream's models with our attributes, models and managers.
 
-``ATTRIBUTES`` has one line for each kind of field. What is not listed here is Django's own. A model that cannot be
-declared is refused: whoever uses it gets the error that declaring it raised.
+``ATTRIBUTES`` has one line for each kind of field. Names that are not listed here are Django's own. If a model cannot
+be declared, each use of it raises the error of its declaration.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class NumberField(fields_base.IntegerField):
     lock = threading.Lock()
 
     def pre_save(self, model_instance: Any, add: bool) -> Any:
-        """The next number, one above the highest that was seen, for an object that has none."""
+        """Return the object's number, or for a new object the highest known number plus one."""
         number = getattr(model_instance, self.attname)
         with self.lock:
             last = getattr(self, "last", 0)
@@ -83,7 +83,7 @@ REFERENCES: dict[str, tuple[Any, dict[str, Any]]] = {
     "ForeignKey": (models.ReferenceAttribute, {}),
     "OneToOneField": (models.OneToOneAttribute, {}),
 }
-#: Options of fields that no attribute has: most say how an SQL database stores the field.
+#: Options of fields that no attribute has. Most of them control how an SQL database stores the field.
 LEFT_OUT = {
     *("db_collation", "db_column", "db_comment", "db_constraint", "db_index", "db_tablespace"),
     *("parent_link", "related_query_name", "symmetrical", "to_field"),
@@ -108,7 +108,7 @@ class Refusing(type):
 
 
 def refused(name: str, error: Exception, namespace: dict[str, Any]) -> Any:
-    """What stands in the place of a model that cannot be declared."""
+    """Return a class that raises the error on each use, for a model that cannot be declared."""
     found = Refusing(name, (), {"error": error})
     if (cell := namespace.get("__classcell__")) is not None:
         # Python compares what a method's super() would use with the class that the statement made.
@@ -145,9 +145,9 @@ def _made(attribute: Any, first: Any, options: dict[str, Any]) -> Any:
 
 
 class Field:
-    """What stands in the place of a field's class: calling it makes an attribute.
+    """A replacement for a field's class: a call returns an attribute.
 
-    A field of upstream's own that derives from it makes the same attribute, without what upstream changes.
+    A custom field of upstream's that derives from it returns the same attribute, without upstream's changes.
     """
 
     def __init__(self, kind: str) -> None:
@@ -174,7 +174,7 @@ class Own:
 
     @classmethod
     def register_lookup(cls, lookup: Any, lookup_name: str | None = None) -> Any:
-        """Nothing: lookups of one's own are SQL."""
+        """Ignore the lookup, because custom lookups are SQL."""
         return lookup
 
 
@@ -260,7 +260,7 @@ def _take_relations(model: str, namespace: dict[str, Any]) -> None:
 
 
 def _abstract(mcs: Any, base: Any) -> Any:
-    """A base as an abstract one: a concrete model's declaration once more, with attributes of its own."""
+    """Return the base as an abstract model; declare a concrete model a second time, with copies of its attributes."""
     if not isinstance(base, Converting) or base._meta.abstract:
         return base
     if base._meta.proxy:
@@ -294,7 +294,7 @@ class QuerySet(models.QuerySet):
 
 
 class Manager(models.Manager):
-    """Our manager; its querysets may work in memory, because Django's semantics are what is tested."""
+    """Our manager; its querysets may work in memory, because the tests are about Django's semantics."""
 
     def get_queryset(self) -> Any:
         """Every object."""
@@ -302,7 +302,7 @@ class Manager(models.Manager):
 
 
 class Model(models.Model, metaclass=Converting):
-    """What upstream's models derive from."""
+    """The base class of upstream's models."""
 
     objects = Manager()
 
@@ -310,7 +310,7 @@ class Model(models.Model, metaclass=Converting):
         abstract = True
 
     def _save_table(self, *args: Any, **options: Any) -> Any:
-        # What a fixture saves is saved raw: no field sets anything.
+        # Fixtures save objects raw, so that no field's pre_save() runs.
         if isinstance(self._meta.pk, NumberField):
             self._meta.pk.pre_save(self, True)
         return super()._save_table(*args, **options)

@@ -1,8 +1,8 @@
 """The list of upstream's tests that do not pass: ``expected_failures.txt``.
 
-A paragraph for each reason, the number of tests that it may have, and the tests. A reason is one of three: SQL itself
-or a decision, each with the bold words of its line in docs/limitations.md, or that it is not done yet. ``[5.2]`` before
-a test says that it fails on that release only.
+Each reason has a paragraph with its limit and its tests. There are three kinds of reasons: SQL itself and decisions,
+each with the bold words of its line in docs/limitations.md, and failures that are not done yet. ``[5.2]`` before a test
+means that it fails only on that release.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ LIMITATIONS = ROOT / "docs" / "limitations.md"
 DECISIONS = ROOT / "docs" / "decisions"
 #: The releases of Django that the list is about.
 RELEASES = ("5.2", "6.1")
-#: What an SQL database does by its language, or by what it is.
+#: Features of SQL, or of an SQL database as such.
 SQL = "SQL itself"
-#: What may pass one day: all that has no other reason. Its number is the work that remains.
+#: All other failures. These tests may pass one day; their number is the remaining work.
 NOT_YET = "Not yet"
 
 _HEADING = re.compile(r"== (?P<reason>.+) \((?P<allowed>\d+)\)")
@@ -31,13 +31,13 @@ _TEST = re.compile(r"(?:\[(?P<release>[\d.]+)\] )?(?P<name>\S+)")
 
 @dataclass(slots=True)
 class Expectations:
-    """What does not pass: ``{test: reason}`` for each release, and how many tests a reason may have at most."""
+    """The failures as ``{test: reason}`` for each release, and the most tests that each reason may have."""
 
     tests: dict[str, dict[str, str]] = field(default_factory=lambda: {release: {} for release in RELEASES})
     allowed: dict[str, int] = field(default_factory=dict)
 
     def counts(self) -> dict[str, int]:
-        """How many tests each reason has, whichever the release."""
+        """Return the number of tests for each reason, on any release."""
         found: dict[str, set[str]] = {}
         for tests in self.tests.values():
             for name, reason in tests.items():
@@ -53,7 +53,7 @@ class Expectations:
         ]
 
     def update(self, release: str, apps: Iterable[str], failed: Mapping[str, str]) -> None:
-        """Take over what failed in some apps on a release, ``{test: reason}``; what is listed keeps its reason."""
+        """Replace the failures of some apps on a release by ``failed``; listed tests keep their reasons."""
         listed = (each for tests in self.tests.values() for each in tests.items())
         known = {name: reason for name, reason in listed if reason != NOT_YET}
         kept = {name: reason for name, reason in self.tests[release].items() if app_of(name) not in set(apps)}
@@ -106,20 +106,20 @@ def write(found: Expectations, allowed: Mapping[str, int]) -> str:
 
 
 def line_of(reason: str) -> str | None:
-    """The words of the limitations that a reason names; ``None`` for what is not done yet, or for no reason."""
+    """Return the words of the limitations that a reason names; ``None`` if it is not done yet or not a reason."""
     found = _REASON.fullmatch(reason)
     return found and found["line"]
 
 
 def is_reason(reason: str) -> bool:
-    """Whether a reason is one of the three: a decision is there under its number."""
+    """Return whether a reason is one of the three; a decision needs a file with its number."""
     found = _REASON.fullmatch(reason)
     number = found and found["decision"]
     return found is not None and (number is None or any(DECISIONS.glob(f"{int(number):04}-*.md")))
 
 
 def lines_of_limitations(section: str = "") -> set[str]:
-    """The bold words that the lines of docs/limitations.md begin with, or those of one section."""
+    """Return the bold words at the start of the lines of docs/limitations.md, or of one of its sections."""
     text = LIMITATIONS.read_text(encoding="utf-8")
     if section:
         text = text.partition(section)[2].partition("\n## ")[0]

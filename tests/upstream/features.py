@@ -1,7 +1,7 @@
-"""The flags by which upstream skips tests, as they are true of our models.
+"""Set the flags by which upstream skips tests to the values for our models.
 
-The app's own engine describes its connection, which executes no SQL. Upstream asks the same flags about the models:
-expressions, windows and set operations, which are computed in memory there.
+The flags of the app's engine describe its connection, which does not execute SQL. Upstream also checks them before
+tests of expressions, windows and set operations, which our models compute in memory.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import connections
 
-#: ``{flag: whether it is true of the models}``, where the engine has another value.
+#: ``{flag: value for the models}``, if the engine has a different value.
 FLAGS: dict[str, Any] = {
     # Computed in memory.
     "supports_over_clause": True,

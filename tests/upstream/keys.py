@@ -25,12 +25,12 @@ SQL_OPTIONS = {
     "required_db_vendor",
     "select_on_save",
 }
-#: ``{model of edges: (one model, the other, the names of its references)}``, of relations that are declared by then.
+#: ``{model of edges: (one model, the other, the names of its references)}``, of the relations declared so far.
 EDGES: dict[str, tuple[Any, Any, Any]] = {}
 
 
 def convert_meta(name: str, namespace: dict[str, Any]) -> None:
-    """Take from ``Meta`` what only an SQL database follows; of two models of one name, store one under another."""
+    """Remove SQL options from ``Meta``, and give the second of two models with the same name its own item type."""
     meta = namespace.get("Meta")
     kept = {} if meta is None else {n: v for n, v in vars(meta).items() if n not in SQL_OPTIONS}
     kept = {n: v for n, v in kept.items() if n not in ("__dict__", "__weakref__")}

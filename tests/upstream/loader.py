@@ -1,7 +1,7 @@
-"""Loads upstream's models with our attributes: an import hook over ``models.py`` of the apps that are run.
+"""Load upstream's models with our attributes: an import hook for ``models.py`` of the apps that are run.
 
-The source is read as it is. Where it imports Django's fields, models and managers, it is given ``converted`` instead;
-all other modules are loaded unchanged.
+The hook compiles the unchanged source, but imports ``converted`` instead of Django's fields, models and managers. All
+other modules are loaded unchanged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-#: What is imported from elsewhere in a converted module: ``{module: module in its place}``.
+#: Replaced imports of a converted module: ``{module: replacement}``.
 REPLACED = {
     "django.db.models": "tests.upstream.converted",
     "django.contrib.auth.models": "tests.upstream.stock.users",
@@ -73,14 +73,14 @@ class Imports(ast.NodeTransformer):
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Finds the modules of the models of some packages, and all modules of those that test the admin."""
+    """Find the models of some packages, and all modules of the packages that test the admin."""
 
     def __init__(self, packages: Sequence[str], admins: Sequence[str]) -> None:
         self.models = tuple(f"{package}.models" for package in packages)
         self.admins = admins
 
     def find_spec(self, fullname: str, path: Any, target: ModuleType | None = None) -> Any:
-        """``<package>.models`` and what lies in it, and what lies in a package of the admin; nothing for the rest."""
+        """Find ``<package>.models`` with its submodules, and the submodules of a package that tests the admin."""
         if any(fullname == models or fullname.startswith(f"{models}.") for models in self.models):
             table = REPLACED
         elif any(fullname.startswith(f"{package}.") for package in self.admins):
@@ -94,6 +94,6 @@ class Finder(importlib.abc.MetaPathFinder):
 
 
 def install(folder: Path, packages: Sequence[str], admins: Sequence[str] = ()) -> None:
-    """Make what lies in a folder importable; convert the models of some packages, and the admins of others."""
+    """Make the packages in a folder importable; convert the models of some, and the admins of others."""
     sys.path.insert(0, str(folder))
     sys.meta_path.insert(0, Finder(packages, admins))

@@ -1,4 +1,4 @@
-"""The reason that a new failure is proposed for, by its error; whoever commits the list decides.
+"""Propose a reason for a new failure, by its error; the author of the commit decides.
 
 Each is SQL itself or a decision, with a line of docs/limitations.md. A failure without a proposal is not done yet.
 """
@@ -20,7 +20,7 @@ COMPUTED = "Decision 70: Permissions"
 REFERENCES = "Decision 24: References are not checked by DynamoDB."
 MESSAGES = "Decision 43: Errors have texts of their own."
 
-#: ``(a part of the error, the reason)``; the first that is found.
+#: ``(pattern, reason)``; the first pattern that the error matches applies.
 PROPOSALS = (
     (r"(extra|raw)\(\) is not|RawSQL", NO_SQL),
     (r"not found in ['\"](Query|GetItem|BatchGetItem|Scan|PutItem|UpdateItem|Trans)", NO_SQL),
@@ -40,6 +40,6 @@ PROPOSALS = (
 
 
 def proposed(error: str) -> str | None:
-    """The reason that an error is proposed for."""
+    """Return the proposed reason for an error, or ``None``."""
     first = error.partition("\n")[0]
     return next((reason for pattern, reason in PROPOSALS if re.search(pattern, first)), None)

@@ -1,4 +1,4 @@
-"""Runs Django's own tests on every supported release of Django: ``make test-django``.
+"""Run Django's own tests on every supported release of Django: ``make test-django``.
 
 Each release has the virtual environment of ``tests/versions.py`` with the oldest Python that is here for it.
 """
@@ -12,7 +12,7 @@ from tests.versions import PINS, ROOT, SUPPORTED, Combination, find_interpreter,
 
 
 def main(arguments: list[str]) -> int:
-    """Run one release after the other; 1 after a failure, or where a release has no interpreter."""
+    """Run the releases sequentially; return 1 after a failure, or if a release has no interpreter."""
     ended = []
     for django in PINS:
         found = ((python, find_interpreter(python)) for python, release in SUPPORTED if release == django)

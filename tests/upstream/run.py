@@ -1,13 +1,13 @@
-"""Runs Django's own tests against our models, and compares with the list of those that do not pass.
+"""Run Django's own tests against our models, and compare the failures with the list.
 
-``make test-django`` runs all apps, ``make test`` the fast ones. By hand, for the Django that is installed::
+``make test-django`` runs all apps, ``make test`` the fast ones. To run them manually, for the installed Django::
 
     python -m tests.upstream.run [--fast] [--write [--raise]] [APP ...]
 
-``--write`` rewrites the list: what passes goes, what fails keeps its reason, and what is new stands under the reason
-that ``proposals`` has for such an error, or is not done yet. A reason's number of tests only falls, unless ``--raise``
-is given. ``--figures`` prints a table: the tests of each app, those that pass, those that pass while the app's own
-``assertNumQueries`` counts requests, and those that do not by the kind of their reason.
+``--write`` rewrites the list. It removes tests that pass, and keeps the reasons of listed failures. A new failure gets
+the reason that ``proposals`` has for its error, or is not done yet. A reason may only lose tests, unless you pass
+``--raise``. ``--figures`` prints a table with the tests of each app: how many pass, how many also pass if the app's own
+``assertNumQueries`` counts requests, and how many fail, by kind of reason.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Outcomes = dict[str, dict[str, Any]]
 
 
 def run_app(app: str) -> Outcomes:
-    """What became of the tests of one app, in a process of its own; what the process printed is kept beside it."""
+    """Run the tests of one app in a separate process; return their outcomes, and store the output next to them."""
     result, printed = OUTPUT / f"{app}.json", OUTPUT / f"{app}.txt"
     result.unlink(missing_ok=True)
     with printed.open("w") as output:
@@ -59,7 +59,7 @@ def run_app(app: str) -> Outcomes:
 
 
 def run(apps: Sequence[str]) -> Outcomes:
-    """What became of the tests of several apps, two at a time."""
+    """Run the tests of several apps, two apps at a time, and return the outcomes."""
     source.tests_folder()
     OUTPUT.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(2) as pool:
@@ -67,12 +67,12 @@ def run(apps: Sequence[str]) -> Outcomes:
 
 
 def failed(outcomes: Outcomes) -> list[str]:
-    """The tests that failed."""
+    """Return the tests that failed."""
     return sorted(name for name, each in outcomes.items() if each["outcome"] == "failed")
 
 
 def compare(outcomes: Outcomes, listed: expectations.Expectations, apps: Sequence[str]) -> list[str]:
-    """What is otherwise than the list says: failures that are not on it, and tests on it that did not fail."""
+    """Return the differences from the list: unlisted failures, and listed tests that did not fail."""
     expected = {name for name in listed.tests[RELEASE] if expectations.app_of(name) in apps}
     found = set(failed(outcomes))
     new = [f"fails: {name}\n    {outcomes[name]['error']}" for name in sorted(found - expected)]
@@ -81,7 +81,7 @@ def compare(outcomes: Outcomes, listed: expectations.Expectations, apps: Sequenc
 
 
 def rewrite(outcomes: Outcomes, listed: expectations.Expectations, apps: Sequence[str], *, more: bool) -> None:
-    """Write the list again, with the reasons that it has."""
+    """Rewrite the list, and keep its reasons."""
     reasons = {name: proposed(outcomes[name]["error"]) or expectations.NOT_YET for name in failed(outcomes)}
     listed.update(RELEASE, apps, reasons)
     counts = listed.counts()
@@ -91,7 +91,7 @@ def rewrite(outcomes: Outcomes, listed: expectations.Expectations, apps: Sequenc
 
 
 def figures(outcomes: Outcomes, listed: expectations.Expectations) -> str:
-    """The table of the apps."""
+    """Return the table of the apps."""
     rows = [("app", "run", "passed", "by requests", "skipped", "SQL itself", "decision", "not yet")]
     apps = sorted({expectations.app_of(name) for name in outcomes})
     for app in [*apps, "together"]:
@@ -108,7 +108,7 @@ def figures(outcomes: Outcomes, listed: expectations.Expectations) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run, and compare or rewrite; 1 where anything is otherwise than the list says."""
+    """Run the tests, then compare or rewrite the list; return 1 if the failures differ from the list."""
     parser = argparse.ArgumentParser(description="Run Django's own tests against our models.")
     parser.add_argument("apps", nargs="*", metavar="APP", help="apps; all of them if none is named")
     parser.add_argument("--fast", action="store_true", help="only the apps that run with `make test`")

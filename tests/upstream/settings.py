@@ -1,10 +1,10 @@
-"""The settings of Django's own test runs, with our engine and our table in the place of its databases."""
+"""The settings of Django's own test runs, with our engine and our table instead of its databases."""
 
 from pathlib import Path
 
 from tests.upstream.catalogue import INDEXES
 
-# Where the local engine is looked for.
+# The folder in which the app looks for the local engine.
 BASE_DIR = Path(__file__).resolve().parents[2]
 SECRET_KEY = "django_tests_secret_key"
 DATABASES = {
@@ -15,7 +15,7 @@ DYNAMO_SINGLE = {
     "default": {
         "TABLE_NAME": "upstream",
         "REGION": "us-east-1",
-        # Where nothing listens: each run starts an engine of its own.
+        # No server listens here: each run starts a separate engine.
         "ENDPOINT_URL": "http://127.0.0.1:1",
         "INDEXES": list(INDEXES),
     }
@@ -23,12 +23,12 @@ DYNAMO_SINGLE = {
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 DEFAULT_AUTO_FIELD = "django.db.models.AutoField"
 USE_TZ = False
-# What Django's runtests.py sets besides.
+# The other settings of Django's runtests.py.
 INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.auth",
     "dynamo_single",
-    # Its user takes the place of auth's, before other models refer to that one.
+    # It must replace auth's user before other models refer to it.
     "tests.upstream.stock",
     "django.contrib.sites",
     "django.contrib.sessions",

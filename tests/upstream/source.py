@@ -18,12 +18,12 @@ CACHE = ROOT / "var" / "upstream"
 
 
 def tests_folder() -> Path:
-    """Where the tests of the installed Django are; downloaded and unpacked if they are not there yet."""
+    """Return the folder of the installed Django's tests; download and unpack them first if it does not exist."""
     name = f"django-{django.get_version()}"
     unpacked = CACHE / name
     if not unpacked.is_dir():
         CACHE.mkdir(parents=True, exist_ok=True)
-        # What is interrupted leaves nothing that looks complete; the second of two processes finds the folder there.
+        # An interrupted download must not look complete, and another process may have created the folder first.
         with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
             _unpack(_download(Path(scratch)), name, Path(scratch))
             if not unpacked.is_dir():

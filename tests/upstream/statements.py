@@ -1,8 +1,8 @@
-"""Counts queries by statements of the ORM, as upstream's ``assertNumQueries`` expects; the app's own counts requests.
+"""Count statements of the ORM, as upstream's ``assertNumQueries`` expects; the app's own counts requests.
 
-A statement is one read or write that a test's code caused, whatever number of requests it sent. The requests of one
-statement have one frame of the app in common: the outermost one that runs nothing but that statement. Related objects
-of ``select_related()`` belong to the statement before them, because SQL joins them to it.
+A statement is one read or write by a test's code, with any number of requests. All requests of a statement share a
+frame of the app: the outermost frame that runs only this statement. Related objects of ``select_related()`` belong to
+the previous statement, because SQL joins them to it.
 
 Both numbers are kept: ``asserted`` has, for each assertion, the expected number, the statements and the requests.
 """
@@ -22,7 +22,7 @@ from dynamo_single.test_tables import contents
 
 #: The app's modules whose functions send statements.
 STATEMENTS = "dynamo_single.orm."
-#: Functions of them that run several statements one after the other: those of a module, without the exceptions.
+#: Modules whose functions run several statements sequentially, each with its exceptions.
 CONTAINERS = {
     f"{STATEMENTS}query.many_to_many": {"get_prefetch_querysets", "_prefetch"},
     f"{STATEMENTS}results.prefetch": set[str](),
@@ -30,10 +30,10 @@ CONTAINERS = {
     f"{STATEMENTS}query.async_methods": set[str](),
     f"{STATEMENTS}query.iterate": set[str](),
 }
-#: The function that reads what SQL joins.
+#: The function that reads related objects, which SQL would join.
 JOINED = f"{STATEMENTS}results.prefetch", "fetch_related"
 
-#: ``(expected, statements, requests)`` of the assertions of the present test.
+#: ``(expected, statements, requests)`` of the current test's assertions.
 asserted: list[tuple[int, int, int]] = []
 #: The statement that a thread of the app reads for.
 _reading: ContextVar[FrameType | None] = ContextVar("reading", default=None)
@@ -73,7 +73,7 @@ def _note(self: Any, sent: SentRequest) -> None:
         log = connection.queries_log
         same = next((each for each in reversed(log) if each.get("frame") is frame), None)
         if same is None and frame is None and log:
-            # Threads that read for a statement, and what SQL joins.
+            # A thread that reads for the last statement, or related objects, which SQL would join.
             same = log[-1]
         if same is None:
             log.append({"sql": line, "time": f"{sent.seconds:.3f}", "frame": frame, "requests": [line]})
@@ -82,7 +82,7 @@ def _note(self: Any, sent: SentRequest) -> None:
 
 
 def _statement() -> FrameType | None:
-    """The frame that all requests of a statement have in common; ``None`` if the statement is the one before."""
+    """Return the frame that all requests of a statement share; ``None`` for the previous statement."""
     if flow._pool.is_own_thread():
         return _reading.get()
     frames = []

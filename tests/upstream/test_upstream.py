@@ -1,4 +1,4 @@
-"""Django's own tests fail where the list says so, and nowhere else; the list names reasons that are documented."""
+"""Exactly the listed ones of Django's own tests fail, for documented reasons."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LISTED = expectations.read(expectations.FILE.read_text(encoding="utf-8"))
     ],
 )
 def test_a_fast_app_fails_where_the_list_says_so_and_nowhere_else(app: str) -> None:
-    """What the rest does is asked by `make test-django`."""
+    """`make test-django` runs the other apps."""
     assert APPS[app].fast
     assert run.compare(run.run([app]), LISTED, [app]) == []
 
@@ -42,12 +42,12 @@ def test_what_is_not_done_yet_only_becomes_less() -> None:
 
 
 def test_no_reason_has_more_tests_than_it_may() -> None:
-    """The number beside it only falls."""
+    """The limit in the list only falls."""
     assert LISTED.grown() == []
 
 
 def test_the_list_is_written_as_it_is_read() -> None:
-    """In one order, so that a change of it shows what changed; with one head."""
+    """The order and the head are fixed, so that a diff shows only real changes."""
     assert expectations.write(LISTED, LISTED.counts()) == expectations.FILE.read_text(encoding="utf-8")
 
 
@@ -80,7 +80,7 @@ def test_the_modules_of_an_app_of_the_admin_are_given_our_admin() -> None:
 
 
 def test_failures_are_proposed_for_lines_that_are_there() -> None:
-    """A line that is gone takes its proposals along."""
+    """A removed line of the limitations must not have proposals."""
     reasons = {reason for _, reason in PROPOSALS}
     assert {expectations.line_of(reason) for reason in reasons} <= expectations.lines_of_limitations()
     assert all(map(expectations.is_reason, reasons))

@@ -1,4 +1,4 @@
-"""Runs one app of Django's tests in this process, by Django's own runner, and writes what became of each test as JSON.
+"""Run one app of Django's tests in this process with Django's own runner, and write the outcomes as JSON.
 
 ``python -m tests.upstream.worker APP OUTPUT``
 """
@@ -24,7 +24,7 @@ SIMPLE_ADMIN = "django.contrib.admin.apps.SimpleAdminConfig"
 
 
 class Result(unittest.TextTestResult):
-    """Keeps what became of each test; a test that fails in a part of it failed."""
+    """The outcome of each test; a test with a failed subtest has failed."""
 
     outcomes: dict[str, dict[str, Any]]
 
@@ -83,7 +83,7 @@ class Result(unittest.TextTestResult):
 
     def _failed(self, test: Any, err: Any) -> None:
         if test.id() not in self.started:
-            # Django ends nothing where the set-up failed: what it had written by then would be there in the next test.
+            # Django does not clean up after a failed set-up, whose objects would be in the table during the next test.
             call_command("flush", interactive=False, verbosity=0)
         text = "".join(traceback.format_exception(*err))
         self.outcomes[test.id()] = {"outcome": "failed", "error": f"{err[0].__name__}: {err[1]}", "traceback": text}
@@ -99,7 +99,7 @@ def tests_of(suite: Any) -> Iterator[Any]:
 
 
 def run(app: str) -> dict[str, dict[str, Any]]:
-    """What became of each test of an app."""
+    """Run the tests of an app, and return the outcome of each."""
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.upstream.settings"
     os.environ["RUNNING_DJANGOS_TEST_SUITE"] = "true"
     folder = source.tests_folder()
@@ -150,7 +150,7 @@ def run(app: str) -> dict[str, dict[str, Any]]:
     outcomes = {name: outcome for name, outcome in runner.outcomes.items() if name in runner.known}
     stopped = [outcome for name, outcome in runner.outcomes.items() if name not in runner.known]
     for name in runner.known:
-        # What could not be set up for a class or a module kept its tests from being run.
+        # A failed set-up of a class or a module prevents its tests from running.
         outcomes.setdefault(name, stopped[0] if stopped else {"outcome": "skipped", "why": "not run"})
     # A module that could not be imported is one failure, under the module's name.
     return {name.removeprefix("unittest.loader._FailedTest."): outcome for name, outcome in outcomes.items()}

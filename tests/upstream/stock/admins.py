@@ -1,4 +1,4 @@
-"""What upstream is given in the place of Django's admin: this app's, registered as a project registers it."""
+"""Replace Django's admin for upstream's tests with this app's, registered as in a project."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tests.upstream.stock import permissions
 
 __all__ = ["AdminSite", "LogEntry", "ModelAdmin", "StackedInline", "TabularInline"]
 
-#: Where a name is looked for that is not replaced.
+#: The modules that provide all names that are not replaced.
 DJANGO: tuple[ModuleType, ...] = (
     *(admin, options, sites, log_models),
-    # Its users and groups are ours; those that auth_admin has imported are not.
+    # auth_models contains our users and groups; auth_admin imported Django's before.
     *(auth_models, auth_admin, contenttypes_models),
 )
 
@@ -50,10 +50,10 @@ class StackedInline(DynamoStackedInline):
 
 
 class AdminSite(DynamoAdminSite):
-    """Ours; a model without an admin of its own has ours, and one that cannot be declared has none."""
+    """Our site; it registers our admin for a model without its own, and skips a model that cannot be declared."""
 
     def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
-        """Register what could be declared."""
+        """Register the models that could be declared."""
         models = model_or_iterable if isinstance(model_or_iterable, Iterable) else [model_or_iterable]
         found = [model for model in models if not isinstance(model, Refusing)]
         super().register(found, admin_class or ModelAdmin, **options)

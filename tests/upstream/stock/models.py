@@ -38,7 +38,7 @@ class User(auth.AbstractUser):
 
 
 class GroupManager(auth.GroupManager):
-    """Ours; its querysets may work in memory, as those of upstream's models."""
+    """Our manager; its querysets may work in memory, as with upstream's models."""
 
     def get_queryset(self) -> Any:
         """Every group."""

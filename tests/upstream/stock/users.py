@@ -1,4 +1,4 @@
-"""What upstream's models are given in the place of ``django.contrib.auth.models``: this app's users."""
+"""Replace ``django.contrib.auth.models`` for upstream's models with this app's users."""
 
 from __future__ import annotations
 
