@@ -11,7 +11,7 @@ from django.test.utils import setup_test_environment
 
 
 def main() -> None:
-    """Run the steps in the project of DJANGO_SETTINGS_MODULE; a warning is an error."""
+    """Run the steps in the project of DJANGO_SETTINGS_MODULE; a warning raises an error."""
     warnings.simplefilter("error")
     django.setup()
     setup_test_environment()

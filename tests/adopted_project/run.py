@@ -14,7 +14,7 @@ from django.test.utils import setup_test_environment
 
 
 def main() -> None:
-    """Run the steps; a warning is an error."""
+    """Run the steps; a warning raises an error."""
     warnings.simplefilter("error")
     django.setup()
     setup_test_environment()
@@ -79,7 +79,7 @@ def types_in(operation: str, params: Any) -> list[tuple[str, str]]:
 
 
 def type_of(action: Any) -> str:
-    """The type that an action writes; the beginning of its key if it writes none."""
+    """The type that an action writes, or the beginning of its key if the item has no type."""
     if "itemType" in action.get("Item", {}):
         return str(action["Item"]["itemType"]["S"])
     placeholders = [mark for mark, name in action.get("ExpressionAttributeNames", {}).items() if name == "itemType"]

@@ -82,7 +82,7 @@ class History:
         apps.clear_cache()
 
     def run(self, command: str, *arguments: str, answers: Sequence[str] = (), **options: Any) -> str:
-        """Run a command with answers to its questions; return its output."""
+        """Run a command, reply to its prompts with ``answers``, and return its output."""
         out = io.StringIO()
         self._unload()
         given = iter(answers)
@@ -118,7 +118,7 @@ class History:
                 return str(error)
 
     def finish(self) -> str:
-        """Execute the open changes: run ``migrate`` once more."""
+        """Execute the open changes: run ``migrate`` again."""
         return self.migrate()
 
     @contextmanager
@@ -208,7 +208,7 @@ class Beginning:
 @contextmanager
 def alone(beside: Sequence[str] = ()) -> Iterator[None]:
     """Hide most other apps, and other tests' models, in the block."""
-    get_commands()  # Django caches those of all apps
+    get_commands()  # Django caches the commands of all apps
     apps.set_available_apps((*BESIDE, *beside))
     try:
         with forgotten():

@@ -8,7 +8,7 @@ from project.directory.models import Company
 
 
 class Day(models.Model):
-    """What is stored by its day."""
+    """A model whose items are stored by day."""
 
     day = models.DateAttribute()
     name = models.UnicodeAttribute(unique=True)

@@ -97,7 +97,7 @@ def test_the_items_lie_as_in_the_pattern(mike: User, table: Table) -> None:
 
 
 def test_signing_up_is_one_transaction(sent: Sent) -> None:
-    """One transaction writes the user, both claims and both logins."""
+    """A single transaction writes the user, both claims and both logins."""
     User.objects.create_user("Mike", "user1@example.com", "x", user_id="1")
     assert operations(sent) == ["TransactWriteItems"]
     assert actions(sent[0]) == [
@@ -124,7 +124,7 @@ def test_a_user_without_an_address(table: Table, email: str | None) -> None:
 
 
 def test_no_address_reads_as_text_and_is_not_stored(table: Table) -> None:
-    """As in Django's own user, ``email`` is always a string, but the item has no address."""
+    """``email`` is always a string, as in Django's own user, but the item has no address."""
     user = User.objects.create_user("Ann", user_id="1")
     assert user.email == ""
     assert "email" not in stored(table)["USER#1", "#METADATA"]
@@ -246,7 +246,7 @@ def test_confirming_an_address_is_one_update(mike: User, sent: Sent) -> None:
 def test_a_duplicate_in_another_case_is_refused(
     mike: User, table: Table, username: str, email: str | None, field: str
 ) -> None:
-    """A taken name or address raises the same error for forms, commands and code, and nothing is written."""
+    """For forms, commands and code, a taken name or address raises the same error before any write."""
     before = stored(table)
     with pytest.raises(UserExists) as caught:
         User.objects.create_user(username, email)
@@ -302,7 +302,7 @@ def test_a_name_that_looks_like_an_address_is_refused(table: Table, username: st
 
 
 def test_no_name_at_all_is_refused(table: Table) -> None:
-    """As in Django, a user needs a name."""
+    """A user needs a name, as in Django."""
     with pytest.raises(ValueError, match="username must be set"):
         User.objects.create_user("")
 
@@ -357,7 +357,7 @@ def test_the_managers_methods_are_asynchronous_too(table: Table) -> None:
 
 @pytest.mark.parametrize("flag", ["is_staff", "is_superuser"])
 def test_a_superuser_cannot_be_less(table: Table, flag: str) -> None:
-    """As in Django, create_superuser() rejects a missing flag."""
+    """create_superuser() rejects a missing flag, as in Django."""
     with pytest.raises(ValueError, match=f"Superuser must have {flag}=True"):
         User.objects.create_superuser("Boss", **{flag: False})
 

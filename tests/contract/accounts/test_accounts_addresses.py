@@ -104,7 +104,7 @@ def test_nobody_else_can_have_it(john: User) -> None:
 
 
 def test_users_who_want_one_address_at_once(table: Table) -> None:
-    """One user adds the address as primary, another as additional: only one gets it."""
+    """The first user adds the address as primary, the second as additional: only one gets it."""
 
     def take(user: User) -> None:
         if user.username in "ab":
@@ -149,7 +149,7 @@ def test_the_first_address_is_the_one_that_is_held(john: User) -> None:
 
 
 def test_an_unconfirmed_first_address_does_not_stay(john: User) -> None:
-    """It was never confirmed as the user's."""
+    """The address was never confirmed as the user's."""
     john.email = "typo@example.com"
     john.save()
     add(john)
@@ -180,7 +180,7 @@ def test_the_first_is_not_removed_while_another_writer_adds_a_second(john: User)
 
 
 def test_an_address_is_the_first_one_if_another_writer_removed_the_first_one(john: User) -> None:
-    """It does not become an additional address of a user without a primary one."""
+    """The address becomes primary rather than an additional address of a user without a primary one."""
     stale = User.objects.get(pk="1")
     logins(john).remove("email")
     add(stale)
@@ -258,7 +258,7 @@ def test_a_removed_address_does_not_come_back_by_its_link(john: User, browser: C
 
 
 def test_a_removed_only_address_does_not_come_back_by_its_link(table: Table, settings: Any, mailoutbox: Any) -> None:
-    """It was the primary address of a user without another one."""
+    """The link was for the user's only address."""
     settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username"]}
     user = User.objects.create_user("Nora", None, PASSWORD)
     browser = Client()
@@ -305,7 +305,7 @@ def test_a_sign_up_with_a_further_address_tells_its_holder(john: User, mailoutbo
 def test_a_further_address_that_is_typed_for_the_first_one_takes_its_place(
     john: User, browser: Client, mailoutbox: Any
 ) -> None:
-    """It is not stored twice."""
+    """The address is not stored twice."""
     add(john)
     browser.post("/accounts/email_change/", {"email": SECOND, "password": PASSWORD})
     browser.post(link(mailoutbox[0]))

@@ -47,7 +47,7 @@ def test_users_are_listed_by_name(pages: Pages, mike: User) -> None:
 
 
 def test_adding_a_user(pages: Pages, mike: User) -> None:
-    """One BatchGetItem finds duplicates, a transaction writes, the log gets an entry, and the change page follows."""
+    """A BatchGetItem finds duplicates, a transaction writes, the log gets an entry, and the change page follows."""
     pages.get(f"{USERS}add/")
     data = {
         "username": "Ann",

@@ -26,7 +26,7 @@ class Terminal(StringIO):
 
 
 def interactively(answers: list[str], *passwords: str, command: str = "createsuperuser", args: Any = ()) -> Any:
-    """Run a command with answers to its prompts; return its output and errors."""
+    """Run a command, type ``answers`` at its prompts, and return its output and errors."""
     out, err = StringIO(), StringIO()
     with (
         mock.patch("builtins.input", side_effect=answers),
@@ -43,7 +43,7 @@ def count(table: Table) -> int:
 
 
 def test_createsuperuser_asks(table: Table) -> None:
-    """The command asks for name, address and password, and creates a superuser."""
+    """The command prompts for name, address and password, and creates a superuser."""
     out, err = interactively(["boss", "boss@example.com"], "Quite-Good-9", "Quite-Good-9")
     assert "Superuser created successfully." in out
     assert err == ""
@@ -94,7 +94,7 @@ def test_createsuperuser_from_the_environment(table: Table, monkeypatch: pytest.
     ],
 )
 def test_createsuperuser_refuses(table: Table, username: str, email: str, message: str) -> None:
-    """A duplicate in any case and an invalid value end with a message, and nothing is written."""
+    """A duplicate in any case and an invalid value end with a message before any write."""
     User.objects.create_user("boss", "boss@example.com")
     before = count(table)
     with pytest.raises(CommandError, match=message):
@@ -148,7 +148,7 @@ def test_the_creation_form_makes_a_user(table: Table) -> None:
 
 
 def test_the_creation_form_refuses_duplicates(table: Table) -> None:
-    """Each duplicate is an error of its field in any case."""
+    """Each duplicate, in any case, reports an error on its field."""
     User.objects.create_user("Mike", "user1@example.com")
     form = creation("MIKE", "USER1@example.com")
     assert form.errors == {

@@ -1,4 +1,4 @@
-"""A change of e-mail address over HTTP: the link to the new address, and what invalidates it."""
+"""A change of e-mail address over HTTP: the link to the new address, and the events that invalidate it."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_an_address_that_only_looks_the_same_confirms_no_other(client: Client, m
 
 
 def test_an_address_is_changed_to_another_case(mike: User, client: Client, mailoutbox: Any) -> None:
-    """The page shows the last spelling, both spellings open the account, and no notification is sent."""
+    """The page shows the last spelling, and both spellings open the account. The user is not notified."""
     change(client, "User1@Example.com")
     client.post(link(mailoutbox[0]))
     assert User.objects.get(pk="1").email == "User1@Example.com"

@@ -218,7 +218,7 @@ def test_nobody_is_looked_for_by_what_nobody_logs_in_with(table: Table, name: st
 
 
 def test_what_is_stored(john: User, table: Table) -> None:
-    """Next to the user, one item lists the account, and another one makes it unique."""
+    """Next to the user, an item lists the account, and a claim makes it unique."""
     with assert_requests(["TransactWriteItems"]):
         add(john)
     assert {("USER#1", f"WORK#{SUBJECT}"), ("IDENTITY#work#ab-42", "#METADATA")} <= set(everything(table))
@@ -242,7 +242,7 @@ def test_an_account_goes_with_its_user(john: User, table: Table) -> None:
 
 
 def test_users_who_want_one_account_at_once(table: Table) -> None:
-    """One user gets the account, which leads to this user."""
+    """Only one user gets the account, which leads to this user."""
     winners = winners_of(add)
     assert len(winners) == 1
     assert User.objects.get_by_identity("work", SUBJECT) == winners[0]
@@ -318,7 +318,7 @@ def test_a_provider_that_is_switched_off_lets_nobody_in(john: User, settings: An
 
 
 def test_an_account_that_two_users_have_is_reported(john: User, table: Table) -> None:
-    """Neither user loses the account."""
+    """Both users keep the account."""
     add(john)
     User.objects.create_user("Mike", "mike@example.com", PASSWORD, user_id="2")
     item = everything(table)["USER#2", "#METADATA"]

@@ -101,7 +101,7 @@ def test_a_membership_is_on_the_user_and_beside_it(ann: User, writers: Group, ta
 
 
 def test_many_groups_are_one_transaction(ann: User, writers: Group, readers: Group, sent: Sent) -> None:
-    """Joining and leaving write the user and the memberships, but never the groups."""
+    """Joining and leaving write only the user and the memberships."""
     ann.groups.add(writers, readers)
     assert actions(sent[0]) == ["Update USER#1 #METADATA", "Put USER#1 #GROUP#r", "Put USER#1 #GROUP#w"]
     ann.groups.remove(writers)
@@ -171,7 +171,7 @@ def test_a_user_is_in_ninety_groups_at_most(ann: User, table: Table) -> None:
 
 
 def test_reading_a_users_groups(ann: User, writers: Group, readers: Group) -> None:
-    """One consistent request reads the groups by key; a user without groups does not need it."""
+    """A consistent request reads the groups by key; a user without groups does not need it."""
     with assert_requests([]):
         assert list(ann.groups.all()) == []
         assert not ann.groups.exists()
@@ -191,7 +191,7 @@ def test_reading_a_users_groups(ann: User, writers: Group, readers: Group) -> No
 
 
 def test_groups_are_given_as_objects_or_by_pk(ann: User, writers: Group, readers: Group) -> None:
-    """As in Django; a pk is looked up, so that a user cannot be in a missing group."""
+    """Both are accepted, as in Django; a pk is looked up, so that a user cannot be in a missing group."""
     ann.groups.add("w", readers)
     assert held() == ["r", "w"]
     ann.groups.set(["w"])
@@ -207,7 +207,7 @@ def test_groups_are_given_as_objects_or_by_pk(ann: User, writers: Group, readers
 
 
 def test_what_cannot_be_added_is_refused(ann: User, ben: User, writers: Group) -> None:
-    """As in Django, objects of other models, unsaved objects and assignments raise errors."""
+    """Objects of other models, unsaved objects and assignments raise errors, as in Django."""
     with pytest.raises(TypeError, match=r"'Group' instance expected, got accounts\.User with pk '2'"):
         ann.groups.add(ben)  # type: ignore[arg-type]  # on purpose
     with pytest.raises(ValueError, match="is not stored"):
@@ -376,7 +376,7 @@ def test_members_are_read_by_key(ann: User, ben: User, writers: Group) -> None:
 
 
 def test_members_are_looked_up_once_for_an_update(ann: User, ben: User, writers: Group) -> None:
-    """One read finds the members to write, and an invalid value raises an error before it."""
+    """A single read finds the members to write, and an invalid value raises an error before it."""
     writers.user_set.add(ann, ben)
     with assert_requests(["Query", "BatchGetItem", "UpdateItem", "UpdateItem"]):
         assert writers.user_set.update(first_name="A") == 2
@@ -418,7 +418,7 @@ def test_who_has_left_is_no_member_although_the_index_lags(ann: User, writers: G
 
 
 def test_changing_members(ann: User, ben: User, writers: Group, table: Table) -> None:
-    """One transaction per joining or leaving user is sent, and none for the others."""
+    """Each joining or leaving user takes a transaction; the others are not written."""
     writers.user_set.add(ann, "2")
     assert memberships(table) == [("1", "w"), ("2", "w")]
     cleo = User.objects.create_user("Cleo", user_id="3")
@@ -493,7 +493,7 @@ def test_a_permission_has_a_form(writers: Group) -> None:
 
 
 def test_a_membership_is_not_written_by_itself(ann: User, writers: Group) -> None:
-    """It would not grant permissions, so saving and deleting it raise errors."""
+    """A membership alone would not grant permissions, so saving and deleting it raise errors."""
     with pytest.raises(exceptions.NotSupported, match=r"Use user\.groups or group\.user_set"):
         Membership.objects.create(user=ann, group=writers)
     ann.groups.add(writers)
@@ -520,7 +520,7 @@ def test_groups_survive_a_fixture(ann: User, writers: Group, table: Table, tmp_p
 
 
 def test_a_user_with_groups_can_be_pickled(ann: User, writers: Group) -> None:
-    """As with Django's users, caches and sessions can contain it."""
+    """Caches and sessions can contain the user, as in Django."""
     ann.groups.add(writers)
     assert list(pickle.loads(pickle.dumps(ann)).groups.all()) == [writers]
 
@@ -562,7 +562,7 @@ def test_names_of_a_users_groups_are_compared_without_case(ann: User, condition:
 
 
 def test_comparing_names_without_case_reads_the_groups_once_more(ann: User) -> None:
-    """One BatchGetItem reads all groups, and another one the matches."""
+    """The first BatchGetItem reads all groups, and the second reads the matches."""
     ann.groups.add(*(Group.objects.create(name=name) for name in ("Editors", "editing", "writers")))
     with assert_requests(2):
         assert len(ann.groups.filter(name__istartswith="ed")) == 2

@@ -101,7 +101,7 @@ def test_listing_and_deleting_groups(pages: Pages, mike: User) -> None:
 
 
 def test_a_users_groups_and_permissions(pages: Pages, mike: User, writers: Group) -> None:
-    """One transaction saves both with the user, and the log describes the change."""
+    """A single transaction saves both with the user, and the log describes the change."""
     readers = Group.objects.create(name="Readers", group_id="r")
     page = pages.get(f"{USERS}1/change/", sends=["GetItem", "Query"])
     assert page.content.decode().count('class="selectfilter"') == 2

@@ -1,4 +1,4 @@
-"""Whoever guesses passwords has to wait longer each time, without delaying other users."""
+"""Clients that guess passwords have to wait longer each time, without delaying other users."""
 
 from __future__ import annotations
 
@@ -373,7 +373,7 @@ def test_the_lockout_is_asynchronous_too() -> None:
 
 
 def test_a_connection_without_an_address_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    """Behind a Unix socket without a header, all clients look the same, and the log says so."""
+    """Behind a Unix socket without a header, all clients look the same, and the log contains a warning."""
     fail(1, address="")
     assert "CLIENT_ADDRESS_HEADER" in caplog.text
     caplog.clear()
@@ -403,7 +403,7 @@ def test_the_page_says_how_long_to_wait(client: Client, identifier: str) -> None
 
 
 def test_the_log_holds_no_password(caplog: pytest.LogCaptureFixture, client: Client) -> None:
-    """The log contains the reason and the user, but no input."""
+    """The log contains the reason and the user, and omits the input."""
     caplog.set_level(logging.INFO)
     typed = {"Mike": "typed-password", "typed-password": "Mike", "user1@example.com": "typed-password"}
     for identifier, password in typed.items():

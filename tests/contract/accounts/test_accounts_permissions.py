@@ -1,4 +1,4 @@
-"""Users' own permissions and those of groups, with the requests of a check."""
+"""Users' own permissions and their groups' permissions, with the requests of a check."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_forms_offer_what_can_be_of_use() -> None:
 
 
 def test_a_superuser_may_do_everything(table: Table, sent: Sent) -> None:
-    """An active superuser has every permission without a request, and an inactive one has none."""
+    """Without a request, an active superuser has every permission, and an inactive superuser does not have any."""
     boss = User(username="Boss", is_superuser=True, group_ids={"w", "e"})
     assert boss.get_all_permissions() == boss.get_group_permissions() == auth.all_permissions()
     assert boss.has_perms([CHANGE, "made.up"])
@@ -162,14 +162,14 @@ def again_in_memory(user: User) -> User:
 
 
 def test_single_objects_have_no_permissions(ann: User) -> None:
-    """As in Django, has_perm() with an object returns False, without a request."""
+    """has_perm() with an object returns False, without a request, as in Django."""
     with assert_requests([]):
         assert not ann.has_perm(CHANGE, obj=ann)
         assert ann.get_all_permissions(obj=ann) == ann.get_group_permissions(obj=ann) == set()
 
 
 def test_inactive_and_anonymous_users_have_none(ann: User) -> None:
-    """Neither groups nor own permissions count."""
+    """Groups and own permissions do not count."""
     ann.is_active = False
     backend = EmailOrUsernameBackend()
     with assert_requests([]):
@@ -182,7 +182,7 @@ def test_inactive_and_anonymous_users_have_none(ann: User) -> None:
 
 
 def test_has_perms_takes_several() -> None:
-    """As in Django, a string instead of a list raises an error."""
+    """A string instead of a list raises an error, as in Django."""
     with pytest.raises(ValueError, match="must be an iterable of permissions"):
         User(username="Ben").has_perms(VIEW)
 

@@ -64,7 +64,7 @@ def log_in(identifier: str = "", **given: str) -> User | None:
 
 
 def test_a_number_that_is_added_logs_in(john: User) -> None:
-    """One transaction adds it; a login accepts it by type, or in the single field, in any usual format."""
+    """A transaction adds the number; a login accepts it by type, or in the single field, in any usual format."""
     with assert_requests(["TransactWriteItems"]):
         add(john, "+1 555 0100")
     assert john.phone == NUMBER
@@ -195,7 +195,7 @@ def test_a_user_who_knows_too_much_is_held_to_what_is_stored(john: User, setting
 
 
 def test_two_users_who_want_one_number_at_once(table: Table) -> None:
-    """One user gets it, and one login leads to this user."""
+    """Only one user gets it, and one login leads to this user."""
     winners = winners_of(add)
     assert len(winners) == 1
     assert log_in(NUMBER) == winners[0]

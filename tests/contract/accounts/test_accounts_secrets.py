@@ -1,4 +1,4 @@
-"""Login methods with a separate secret: what they open, their cost, and what removes the secret."""
+"""Login methods with a separate secret: their permissions, their cost, and the removal of the secret."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_users_made_by_others_need_no_confirmation(client: Client) -> None:
 
 @pytest.mark.parametrize("email", ["user1@example.com", "USER1@Example.com"])
 def test_a_taken_address_is_not_told(client: Client, mailoutbox: Any, sent: Sent, email: str, table: Table) -> None:
-    """The page is the same, the holder gets a mail, and nothing is written."""
+    """The page is the same and the holder gets an e-mail, but the table stays unchanged."""
     User.objects.create_user("Holder", "user1@example.com", "holders-password")
     before = stored(table)
     new = sign_up(Client(), "Other", "other@example.com")
@@ -196,7 +196,7 @@ def test_a_link_can_be_followed_twice(client: Client, mailoutbox: Any) -> None:
 
 
 def test_a_link_expires(client: Client, mailoutbox: Any, settings: Any) -> None:
-    """After CONFIRMATION_LIFETIME it has no effect, and its page says so."""
+    """After CONFIRMATION_LIFETIME, the link has no effect, and its page explains this."""
     sign_up(client)
     settings.ACCOUNTS = {"CONFIRMATION_LIFETIME": 0.000001}
     assert "This link does not work" in client.get(link(mailoutbox[0])).content.decode()
@@ -225,7 +225,7 @@ def test_a_link_is_bound_to_its_address(client: Client, mailoutbox: Any) -> None
 
 @pytest.mark.parametrize("change", ["inactive", "deleted"])
 def test_a_link_of_somebody_gone_does_nothing(client: Client, mailoutbox: Any, change: str) -> None:
-    """It does not recreate a user, and does not log in a deactivated one."""
+    """The link does not recreate a user, and does not log in a deactivated one."""
     sign_up(client)
     user = User.objects.get_by_identifier("Mike")
     if change == "deleted":
@@ -256,7 +256,7 @@ def test_the_link_is_sent_again(client: Client, mailoutbox: Any) -> None:
 
 
 def test_many_sign_ups_at_once_for_one_address(table: Table, mailoutbox: Any, settings: Any) -> None:
-    """One user is stored, the others leave no items or claims, and all mails go to the one."""
+    """A single user is stored and gets all e-mails; the others leave no items or claims."""
     settings.ACCOUNTS = {"MAILS_PER_ADDRESS": None, "MAILS_PER_CLIENT": None}
     addresses_typed = ("race@example.com", "Race@Example.com", "RACE@example.com")
     answers: list[int] = []

@@ -165,7 +165,7 @@ def test_what_is_in_the_trash_can_only_be_looked_at(pages: Pages, acme: Company)
 
 
 def test_deleting_from_the_trash_is_for_good(pages: Pages, acme: Company) -> None:
-    """The page says that this deletion is final, and sends one DeleteItem."""
+    """The page warns that this deletion is final, and sends one DeleteItem."""
     acme.delete()
     page = text_of(pages.get(f"{COMPANY}{acme.pk}/delete/"))
     assert "permanently delete the company “Acme”? This cannot be undone." in page
@@ -186,7 +186,7 @@ def test_restoring_takes_a_post(pages: Pages, acme: Company) -> None:
 
 
 def test_actions_move_to_the_trash_restore_and_delete_for_good(pages: Pages) -> None:
-    """One request reads the selected objects of an action, and each object and its log entry are written."""
+    """A single request reads the selected objects of an action, and each object and its log entry are written."""
     pks = [Company.objects.create(name=name).pk for name in ("Acme", "Bolt")]
     data = {"action": "delete_selected", "_selected_action": pks}
     children = ["Query"]
@@ -214,7 +214,7 @@ def test_actions_move_to_the_trash_restore_and_delete_for_good(pages: Pages) -> 
 
 
 def test_a_reference_is_searched_and_checked_with_bounded_requests(pages: Pages, acme: Company) -> None:
-    """One Query finds the company of a person, and one transaction adds a person with it."""
+    """A Query finds the company of a person, and a transaction adds a person with it."""
     Company.objects.create(name="Bolt")
     pages.get("directory/person/add/", sends=[])
     query = "app_label=directory&model_name=person&field_name=company&term=Ac"
@@ -275,7 +275,7 @@ def test_every_page_of_the_demo_opens(pages: Pages, acme: Company) -> None:
 
 
 def test_a_page_of_nothing_leads_to_the_index(pages: Pages) -> None:
-    """As in Django, a missing object is reported as missing."""
+    """A missing object is reported as missing, as in Django."""
     response = pages.get(f"{COMPANY}company-0/change/", sends=["GetItem"])
     assert response.headers["Location"] == "/admin/"
     assert pages.post(f"{COMPANY}company-0/restore/").headers["Location"] == "/admin/"

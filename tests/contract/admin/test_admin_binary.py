@@ -51,7 +51,7 @@ def test_what_cannot_be_edited_is_shown_by_its_size(catalog: Pages) -> None:
 
 
 def test_a_download_is_a_file_of_no_known_type(catalog: Pages) -> None:
-    """One GetItem returns exactly the bytes as a type that no browser displays."""
+    """A GetItem returns exactly the bytes as a type that no browser displays."""
     Sample.objects.create(sample_id="one", blob=BYTES)
     answer = catalog.get(DOWNLOAD, sends=["GetItem"])
     assert answer.content == BYTES

@@ -112,6 +112,6 @@ def test_a_link_from_no_column_is_an_error_as_in_django() -> None:
 
 
 def test_links_from_columns_that_a_method_gives_are_not_looked_at() -> None:
-    """As in Django, the result of the method is unknown."""
+    """The result of the method is unknown, as in Django."""
     given = {"list_display_links": ("founded",), "get_list_display": lambda self, request: ("founded",)}
     assert type("Linked", (DynamoModelAdmin,), given)(Company, AdminSite("linked")).check() == []

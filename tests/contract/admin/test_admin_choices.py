@@ -78,7 +78,7 @@ def options(page: Any, key: str) -> int:
 def test_rows_of_an_inline_share_their_choices(
     served: Pages, monkeypatch: pytest.MonkeyPatch, inline: type[Any]
 ) -> None:
-    """One Query serves all rows, including empty ones."""
+    """A single Query serves all rows, including empty ones."""
     monkeypatch.setattr(ServerAdmin, "inlines", (inline,))
     page = served.get(CHANGE, sends=ONCE)
     assert options(page, "3") == 12 + inline.extra + 1
@@ -99,7 +99,7 @@ def test_a_form_that_comes_back_reads_its_choices_once(served: Pages) -> None:
 
 
 def test_two_inlines_share_what_both_offer(served: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One Query serves the whole page."""
+    """A single Query serves the whole page."""
     monkeypatch.setattr(ServerAdmin, "inlines", (MemberInline, MemberStack))
     assert options(served.get(CHANGE, sends=ONCE), "3") == 12 + 2 + 12 + 1
 

@@ -145,7 +145,7 @@ def _with(path: str, *names: str, value: str) -> str:
 
 @pytest.mark.parametrize("path", ASKED)
 def test_whatever_stands_in_the_address_of_a_page(pages: Pages, path: str) -> None:
-    """With a value in every parameter, the response is a page, an error or a 404, but never a server error."""
+    """With a value in every parameter, the response is a page, an error or a 404 rather than a server error."""
     assert refused_wrongly(pages, [_with(path, *ASKED[path], value=value) for value in VALUES]) == {}
 
 

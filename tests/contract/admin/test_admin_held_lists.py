@@ -88,7 +88,7 @@ def choices(response: Any) -> str:
     ],
 )
 def test_every_column_sorts(lists: Pages, column: str, names: list[str]) -> None:
-    """One read is enough to sort by an unsupported column and by several columns."""
+    """A single read is enough to sort by an unsupported column and by several columns."""
     response = lists.get(f"{COMPANY}?o={column}", sends=["Query"])
     assert shown(response) == names
     assert re.findall(r'class="sortable column-(\w+)', response.content.decode()) == [
@@ -114,7 +114,7 @@ def test_every_column_sorts(lists: Pages, column: str, names: list[str]) -> None
     ],
 )
 def test_a_search_finds_every_word_in_any_field_and_case(lists: Pages, term: str, names: list[str] | None) -> None:
-    """As in Django, each word can be anywhere in any field; one read is enough."""
+    """Each word can be anywhere in any field, as in Django; one read is enough."""
     with assert_requests([*SIGNED_IN, "Query"]):
         response = lists.client.get(f"/admin/{COMPANY}", {"q": term})
     assert response.status_code == 200
@@ -141,12 +141,12 @@ def test_the_page_says_what_it_read(lists: Pages) -> None:
     ],
 )
 def test_filters(lists: Pages, question: str, names: list[str]) -> None:
-    """One read is enough for all of Django's filters and for manual lookups."""
+    """A single read is enough for all of Django's filters and for manual lookups."""
     assert sorted(shown(lists.get(f"{COMPANY}?{question}", sends=["Query"]))) == sorted(names)
 
 
 def test_filters_offer_all_values_with_their_numbers(lists: Pages) -> None:
-    """One read provides the values and facets, and a separate Query counts the trash."""
+    """A single read provides the values and facets, and a separate Query counts the trash."""
     offered = choices(lists.get(f"{COMPANY}?_facets=True", sends=["Query", "Query"]))
     assert "By publicly traded All Yes (2) No (1)" in offered
     assert "By ticker All ACM (1) QZ (1) ZW (1)" in offered
@@ -283,7 +283,7 @@ def test_dates_that_no_list_of_all_rows_answers_are_said(registered: Registering
 
 @pytest.fixture
 def dated(lists: Pages, monkeypatch: pytest.MonkeyPatch) -> Pages:
-    """People, with the dates of their companies; nobody works for one of them."""
+    """People, with the dates of their companies; one company has no people."""
     for company in Company.objects.all():
         if company.name != "Bolt":
             Person.objects.create(company=company, name=f"of {company.name}")
@@ -299,7 +299,7 @@ def test_dates_at_a_path_are_those_of_the_referenced_objects(dated: Pages) -> No
 
 
 def test_dates_at_a_path_are_left_out_for_users_who_may_not_see_the_objects(staff: Any, dated: Pages) -> None:
-    """They would be told when a company was founded that is hidden from them."""
+    """The dates would reveal when a hidden company was founded."""
     page = staff("directory.view_person").get(PERSON)
     assert "company__founded" not in page.content.decode()
     assert "shown without the dates" in text_of(page)
@@ -449,7 +449,7 @@ def test_a_small_list_names_no_keys(lists: Pages) -> None:
 
 
 def test_a_search_of_a_large_list_finds_what_keys_find(large: Pages) -> None:
-    """The search finds values that start with the text in the same case, and the page says so."""
+    """The search finds values that start with the text in the same case, and the page explains this."""
     response = large.get(f"{COMPANY}?q=Zeta")
     assert shown(response) == ["Zeta Works"]
     assert "Results where name starts with “Zeta” (case-sensitive)." in text_of(response)
@@ -476,7 +476,7 @@ def test_a_search_beside_a_filter_says_by_what_it_found(large: Pages, monkeypatc
     ],
 )
 def test_scanned_list_names_missing_key(large: Pages, question: str, advice: str) -> None:
-    """The page shows the first step, and tells developers the reason for the scan."""
+    """The page shows the first step, and explains the reason for the scan to developers."""
     response = large.get(f"{COMPANY}?{question}")
     assert response.status_code == 200
     assert "Searched 3 of up to 100000 items" in text_of(response)

@@ -44,7 +44,7 @@ def test_hidden_rows_are_not_shown(pages: Pages, acme: Company) -> None:
 
 
 def test_save_leaves_hidden_rows(pages: Pages, acme: Company) -> None:
-    """One row is changed and one is deleted, without requests for the hidden ones."""
+    """The save changes one row and deletes one, without requests for the hidden ones."""
     sent = {**form_of(pages.get(CHANGE)), "person_set-0-name": "Anne", "person_set-2-DELETE": "on"}
     pages.post(CHANGE, sent, sends=["GetItem", "Query", "TransactWriteItems"])
     assert names() == ["Anne", "Bob hidden", "Carla", "Dan hidden"]

@@ -71,7 +71,7 @@ def test_whatever_stands_in_an_address(pages: Pages, page: str) -> None:
 
 
 def test_the_search_of_a_field_has_no_such_page(pages: Pages) -> None:
-    """As in Django, autocomplete returns a 404 for a missing page."""
+    """Autocomplete returns a 404 for a missing page, as in Django."""
     asked = "autocomplete/?app_label=directory&model_name=person&field_name=company&term=A&page="
     answers = {page: pages.get(asked + page).status_code for page in ("9" * 20, "9" * 5000, "x", "0", "1")}
     assert answers == {**dict.fromkeys(answers, 404), "1": 200}

@@ -1,4 +1,4 @@
-"""The admin shows how an object was deleted and by whom, how long it is kept, and what a restoration includes."""
+"""The admin shows when and by whom an object was deleted, how long it is kept, and the effects of a restoration."""
 
 from __future__ import annotations
 

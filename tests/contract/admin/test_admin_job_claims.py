@@ -52,13 +52,13 @@ def job_of(pages: Pages, keys: list[str], action: str = "delete_selected", query
 
 
 def logged(pages: Pages, flag: int = 3) -> dict[str, int]:
-    """How many entries of a kind the log has of each object."""
+    """Return the number of log entries of a kind for each object."""
     found = LogEntry.objects.filter(user_id=pages.user.pk)
     return dict(Counter(each.object_id for each in found if each.action_flag == flag))
 
 
 def test_two_tabs_delete_and_log_each_object_once(registered: Registering, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of real threads, each with its own connection, that post to one job until it is done."""
+    """Two threads, each with its own connection, post to one job until it is done."""
     monkeypatch.setattr(jobs, "MAX_SECONDS", 0.0)  # a batch for each request, so that both tabs have some
     deleted: list[str] = []
 
@@ -89,7 +89,7 @@ def test_two_tabs_delete_and_log_each_object_once(registered: Registering, monke
 
 
 def test_claimed_batch_is_not_run(pages: Pages) -> None:
-    """Until its claim lapses; the page says that another one is at it."""
+    """A claim prevents a second run until it lapses; the page reports that another page is working on the job."""
     path = job_of(pages, companies(4))
     job = AdminJob.objects.get(user_key=str(pages.user.pk))
     with KilledBefore(6):
@@ -103,7 +103,7 @@ def test_claimed_batch_is_not_run(pages: Pages) -> None:
     assert AdminJob.objects.get(pk=job.pk).is_done
 
 
-#: What another user does by themselves: the page's address, and the flag of its log entry.
+#: Another user's own actions: the page's address, and the flag of its log entry.
 BY_ANOTHER = {
     "delete_selected": ("", "", 3),
     "restore_selected": ("?trash=yes", "restore_selected", 2),
@@ -113,7 +113,7 @@ BY_ANOTHER = {
 
 @pytest.mark.parametrize("action", BY_ANOTHER)
 def test_stopped_batch_logs_nothing_of_another_user(pages: Pages, action: str) -> None:
-    """What another user did since the claim is in the log once, as theirs."""
+    """The log contains another user's change since the claim once, as theirs."""
     query, restoring, flag = BY_ANOTHER[action]
     keys = companies(3)
     if query:
@@ -161,7 +161,7 @@ class KilledBefore:
         return self.is_killed
 
 
-#: The actions, each with what it works on, and the flag of its log entries.
+#: The actions, each with the list that it works on, and the flag of its log entries.
 ACTED = {
     "delete_selected": ("", 3),
     "restore_selected": ("?trash=yes", 2),

@@ -1,4 +1,4 @@
-"""The end of a job: its undo, its failures as a file, and the question before it begins."""
+"""The end of a job: its undo, its failures as a file, and its confirmation page."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def begun(pages: Pages, action: str = "delete_selected", query: str = "") -> str
 
 
 def done(pages: Pages, path: str) -> str:
-    """The same path after the job."""
+    """Run the job and return its path."""
     while not pages.get(path).context["job"].is_done:
         pages.post(path)
     return path
@@ -59,7 +59,7 @@ def failed(pages: Pages, *failures: list[str]) -> str:
 
 
 def test_undo_restores_what_a_job_deleted(pages: Pages) -> None:
-    """With the children, and at once: the button is the answer."""
+    """The button restores the objects and their children immediately, without a confirmation page."""
     path = done(pages, begun(pages))
     assert Company.objects.count() == 0
     answer = pages.post(path, {"undo": "yes"})
@@ -72,7 +72,7 @@ def test_unfinished_jobs_have_no_undo(pages: Pages) -> None:
 
 
 def test_permanent_deletions_have_no_undo(pages: Pages) -> None:
-    """The page says so before and after."""
+    """The page warns about this before and after."""
     Company.objects.all().delete()
     path = begun(pages, query="?trash=yes")
     question = "Are you sure you want to permanently delete 3 companies and 1 person? This cannot be undone."
@@ -98,7 +98,7 @@ def test_question_names_the_day_of_the_purge(pages: Pages, monkeypatch: pytest.M
 
 
 def test_question_counts_within_bounds(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first objects of the job are read with what follows them; the numbers of the rest are not claimed."""
+    """The page counts the dependent objects of only the first objects, and reports a minimum."""
     path = begun(pages)
     pages.get(path, sends=["GetItem", "BatchGetItem", *["Query"] * 3])  # a partition of each company
     monkeypatch.setattr(confirmations, "MAX_ROOTS", 2)
@@ -116,7 +116,7 @@ def test_question_of_few_objects_counts_related_ones(pages: Pages, monkeypatch: 
 
 
 def test_question_counts_no_hidden_objects(staff: Any) -> None:
-    """A user who may not view people reads nothing of them."""
+    """The page does not read people for a user who may not view them."""
     pages = staff("directory.view_company", "directory.delete_company")
     text = text_of(pages.get(begun(pages)))
     assert "Move 3 companies to the trash?" in text

@@ -222,7 +222,7 @@ def test_killed_task_is_repeated_for_what_is_left(pages: Pages, queue: Queue, nu
 
 
 def test_late_job_can_be_resumed_on_its_page(pages: Pages, queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No worker runs: the page offers to do without, and a worker that comes later does nothing."""
+    """No worker runs: the page offers to run the job itself, and a late worker does not repeat it."""
     monkeypatch.setattr(jobs, "MAX_SECONDS", 0.0)
     path = started(pages)
     with moved_time(LATE):

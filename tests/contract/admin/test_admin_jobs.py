@@ -1,4 +1,4 @@
-"""Actions on many objects: a job that is carried on batch by batch, by its owner alone."""
+"""Actions on many objects: a job that only its owner can run, batch by batch."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_few_objects_are_asked_for_as_ever(pages: Pages, companies: list[Any]) -
 
 
 def test_a_job_is_carried_on_batch_by_batch(pages: Pages, companies: list[Any]) -> None:
-    """Objects go to the trash with what belongs to them, and each has an entry in the log."""
+    """Objects go to the trash with their dependents, and each has an entry in the log."""
     path = job_of(pages)
     assert carried_out(pages, path) == 3
     assert Company.objects.count() == 0
@@ -89,7 +89,7 @@ def test_a_job_is_carried_on_batch_by_batch(pages: Pages, companies: list[Any]) 
 
 
 def test_batch_sends_one_read_and_two_writes(pages: Pages, companies: list[Any]) -> None:
-    """Besides a Query each for the rights, a Query and an update each to delete, and the log entries."""
+    """A Query per object checks the rights, a Query and an update delete it, and an entry goes to the log."""
     path = job_of(pages)
     pages.post(path)
     each = ["Query", "UpdateItem", "Query"]
@@ -119,7 +119,7 @@ def test_batch_is_read_consistently(pages: Pages, companies: list[Any]) -> None:
 
 
 def test_the_script_is_told_how_far_it_is(pages: Pages, companies: list[Any]) -> None:
-    """As JSON."""
+    """The response contains the progress as JSON."""
     path = job_of(pages)
     answer = pages.client.post(f"/admin/{path}", headers={"accept": "application/json"})
     assert answer.json() == {"done": 2, "total": 5, "failed": 0, "stopped": False, "claimed": False, "queued": False}
@@ -147,7 +147,7 @@ def test_the_trash_is_restored_and_emptied_so(pages: Pages, companies: list[Any]
 
 
 def test_what_is_refused_is_named_and_stays(pages: Pages, companies: list[Any]) -> None:
-    """A name that somebody else has by now cannot be restored."""
+    """A name that another object has taken since cannot be restored."""
     for number in range(3):
         Person.objects.create(
             company=companies[number], person_id=f"x{number}", name="X", email=f"x{number}@example.com"
@@ -175,7 +175,7 @@ def test_a_job_is_its_owners_alone(pages: Pages, staff: Any, companies: list[Any
 
 
 def test_rights_are_asked_with_each_batch(staff: Any, companies: list[Any]) -> None:
-    """Who has lost them carries nothing on; what is done stays done."""
+    """A user who has lost the rights cannot continue the job; finished batches stay."""
     pages = staff(*DELETE, "directory.delete_person")
     path = job_of(pages)
     pages.post(path)
@@ -186,7 +186,7 @@ def test_rights_are_asked_with_each_batch(staff: Any, companies: list[Any]) -> N
 
 
 def test_a_job_expires(pages: Pages, companies: list[Any]) -> None:
-    """After a day nobody remembers what was chosen."""
+    """The page of a job returns a 404 after a day."""
     path = job_of(pages)
     with moved_time(timedelta(days=2)):
         pages.client.force_login(pages.user)
@@ -222,7 +222,7 @@ def test_more_objects_than_a_job_takes_are_refused(
 def test_an_object_that_the_user_may_not_delete_holds_up_nothing_else(
     pages: Pages, companies: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is named, and stays."""
+    """The page names the object, which is kept."""
     path = job_of(pages)
     asked = jobs.is_allowed
 
@@ -238,7 +238,7 @@ def test_an_object_that_the_user_may_not_delete_holds_up_nothing_else(
 def test_all_of_a_list_is_read_as_far_as_a_job_goes(
     pages: Pages, companies: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a list of a million not more than that, and what its page shows."""
+    """The list is read only up to the limit of a job, and for the page that it shows."""
     Company.objects.bulk_create(Company(company_id=f"more{number:02}", name=f"More {number}") for number in range(60))
     monkeypatch.setattr(actions, "MAX_JOB_OBJECTS", 3)
     monkeypatch.setattr(CompanyAdmin, "list_max_in_memory", 5)
@@ -253,7 +253,7 @@ def test_all_of_a_list_is_read_as_far_as_a_job_goes(
 
 
 def test_all_of_a_list_becomes_a_job(pages: Pages, companies: list[Any]) -> None:
-    """Not only what its page shows."""
+    """The job includes objects on other pages of the list."""
     answer = pages.post(LIST, {"action": "delete_selected", "select_across": "1", "_selected_action": ["c0"]})
     path = str(answer["location"]).removeprefix("/admin/")
     carried_out(pages, path)
@@ -276,7 +276,7 @@ def test_a_job_that_was_left_is_found_again(pages: Pages, companies: list[Any]) 
 
 
 def test_the_list_has_what_is_done_and_what_was_refused(pages: Pages) -> None:
-    """A job of other code has no page, and no link."""
+    """A job of a removed model has neither a page nor a link."""
     expires = "2099-01-01T00:00:00Z"
     own = {"user_key": str(pages.user.pk), "expires_at": expires, "action": "delete", "keys": ["a"], "position": 1}
     AdminJob.objects.create(label="directory.company", failed=1, **own)
@@ -288,7 +288,7 @@ def test_the_list_has_what_is_done_and_what_was_refused(pages: Pages) -> None:
 
 
 def test_nobody_sees_the_jobs_of_others(pages: Pages, staff: Any, companies: list[Any]) -> None:
-    """Nor those of a day ago."""
+    """The list also omits jobs that expired."""
     job_of(pages)
     assert "You have not started any jobs" in text_of(staff(*DELETE).get(JOBS))
     with moved_time(timedelta(days=2)):
@@ -304,7 +304,7 @@ def test_the_list_is_for_those_who_may_have_jobs(staff: Any) -> None:
 
 
 def test_many_jobs_come_page_by_page(pages: Pages) -> None:
-    """Twenty at a time; a cursor of somebody else's, or none at all, is refused."""
+    """A page has twenty jobs; an invalid cursor returns a 400."""
     own = {"user_key": str(pages.user.pk), "expires_at": "2099-01-01T00:00:00Z", "action": "delete", "keys": ["a"]}
     for _ in range(25):
         AdminJob.objects.create(label="directory.company", **own)

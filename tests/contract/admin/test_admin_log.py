@@ -215,7 +215,7 @@ def test_the_log_is_filtered_by_a_key_of_any_type(pages: Pages, key: Any) -> Non
 
 
 def test_a_condition_of_the_log_may_be_nested_and_negated(pages: Pages) -> None:
-    """And the order of ``id`` is that of the time."""
+    """``id`` has the order of the time."""
     for key, model in (("c1", "company"), ("c2", "person"), ("c3", "company")):
         LogEntry.objects.create(user_id="u", object_type=f"directory.{model}", object_id=key, action_flag=1)
     entries = LogEntry.objects.filter(user_id="u", action_flag=1).allow_in_memory()
@@ -229,7 +229,7 @@ def test_a_condition_of_the_log_may_be_nested_and_negated(pages: Pages) -> None:
 
 
 def test_view_on_site_leads_to_the_object_by_its_content_type(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in Django: the link is the admin's own, which asks for the object when it is followed."""
+    """The link is the admin's own, as in Django: it reads the object when it is followed."""
     acme = Company.objects.create(name="Acme")
     assert "viewsitelink" not in pages.get(f"{COMPANY}{acme.pk}/change/").content.decode()
     monkeypatch.setattr(Company, "get_absolute_url", lambda self: f"/companies/{self.pk}/", raising=False)
@@ -240,7 +240,7 @@ def test_view_on_site_leads_to_the_object_by_its_content_type(pages: Pages, monk
 
 
 def test_log_actions_writes_an_entry_for_each_object(pages: Pages) -> None:
-    """As Django's manager of the log: a list of entries, in one request and without signals."""
+    """The method writes entries in one request without signals, and returns a list, as in Django."""
     companies = [Company(company_id=pk, name=pk.upper()) for pk in ("c1", "c2")]
     with assert_requests(["BatchExecuteStatement"]):
         entries = LogEntry.objects.log_actions(pages.user.pk, companies, 2, [{"changed": {"fields": ["Name"]}}])

@@ -335,7 +335,7 @@ def test_the_log_shows_nobody_what_others_have_done(pages: Pages, staff: Any, wo
 
 @pytest.mark.parametrize(("permission", "status"), [("view", 403), ("add", 403), ("delete", 403), ("change", 302)])
 def test_a_password_is_set_by_those_who_may_change_users(staff: Any, permission: str, status: int) -> None:
-    """As in Django, the password page requires the permission to change users."""
+    """The password page requires the permission to change users, as in Django."""
     user = get_user_model().objects.create_user("Mike", "mike@example.com", "Old-Good-9")
     data = {"usable_password": "true", "password1": "Another-Good-9", "password2": "Another-Good-9"}
     response = staff(f"accounts.{permission}_user").post(

@@ -175,7 +175,7 @@ def test_relation_filters_large_list(large: Pages, page: str, asked: str, names:
     ],
 )
 def test_search_past_bound_of_relation_finds_own_attributes(large: Pages, asked: str, column: str) -> None:
-    """The page names the part of the search that it leaves out, and goes on step by step."""
+    """The page names the part of the search that it leaves out, and continues step by step."""
     response = large.get(asked)
     assert response.context["cl"].progress is not None
     assert f"so this page is shown without the search in {column}." in text_of(response)

@@ -148,7 +148,7 @@ def test_an_admin_may_save_in_parts_always(pages: Pages, acme: Company) -> None:
 
 @other_writer
 def test_a_refused_row_of_what_is_saved_in_parts_does_not_lose_the_parent(pages: Pages, acme: Company) -> None:
-    """The page says that the company was saved, and which rows were not."""
+    """The page reports that the company was saved, and lists the rows that were not."""
 
     def take() -> None:
         Person.objects.create(company_id="acme", name="Nora", email="mike@example.com")

@@ -134,7 +134,7 @@ def test_found_rows_belong_to_user_and_search(large: Pages, staff: Any) -> None:
 
 
 def test_steps_go_on_to_the_end(large: Pages) -> None:
-    """Each step starts at the end of the last one, the last step says so, and the results are counted in total."""
+    """Each step starts at the end of the last one, the last step reports the end, and the total is counted."""
     found, address = [], f"{COMPANY}?q=zeta&scan="
     for _step in range(2):
         response = large.get(address, sends=["Query"])

@@ -1,4 +1,4 @@
-"""If all keys of a model need a tenant, its list asks for the tenant first, and stores the choice."""
+"""If all keys of a model need a tenant, its list prompts for the tenant first, and stores the choice."""
 
 from __future__ import annotations
 

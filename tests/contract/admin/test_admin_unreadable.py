@@ -1,4 +1,4 @@
-"""The admin's page for an unreadable item says that the item exists, and does not blame the request."""
+"""The admin's page for an unreadable item reports that the item exists, and does not blame the request."""
 
 from __future__ import annotations
 

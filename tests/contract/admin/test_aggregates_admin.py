@@ -65,7 +65,7 @@ def test_every_column_sorts_where_that_is_allowed() -> None:
 
 @pytest.mark.usefixtures("companies")
 def test_more_rows_than_allowed_are_no_list() -> None:
-    """The page says that too many rows match, and does not show some of them."""
+    """The page warns that too many rows match, and does not show some of them."""
     for number in range(10):
         Company.objects.create(name=f"Company {number}")
     request = RequestFactory().get("/admin/directory/company/?o=2")

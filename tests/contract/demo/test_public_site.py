@@ -57,7 +57,7 @@ def link(body: str, which: str) -> str:
 
 
 def texts(body: str, pattern: str) -> list[str]:
-    """Return the texts of elements with a class."""
+    """Return the text of each element with a class."""
     return [html.unescape(each) for each in re.findall(pattern, body)]
 
 
@@ -82,7 +82,7 @@ def acme(table: Table) -> Company:
 
 @pytest.fixture
 def gaming(table: Table) -> Server:
-    """Create a server with 50 members, the first of whom is on another one too, and 20 messages."""
+    """Create a server with 50 members and 20 messages; its first member is on a second server too."""
     gaming = Server.objects.create(server_id="gaming", name="Gaming", topic="Play")
     profiles = [Profile(profile_id=f"p{number:02}", username=f"player {number:02}") for number in range(50)]
     Profile.objects.bulk_create(profiles)

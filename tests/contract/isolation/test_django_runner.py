@@ -71,7 +71,7 @@ def test_an_adopted_table_and_its_companion_have_test_tables(running: Developmen
 
 @pytest.mark.parametrize("settings", SETTINGS[:2])
 def test_many_tests_write_the_same_keys_in_parallel(running: Development, settings: str) -> None:
-    """No process sees another one's writes."""
+    """No process sees the writes of another process."""
     before = running.state()
     said = running.django(f"{PROJECT}.same_keys", "--noinput", "--parallel", "4", settings=settings)
     assert f"Ran {8 * OF_A_CLASS} tests" in said
@@ -152,7 +152,7 @@ def test_two_runs_at_the_same_time_share_no_table(running: Development) -> None:
 
 
 def test_the_table_of_a_killed_run_is_removed(running: Development) -> None:
-    """The next run names it without a question."""
+    """The next run names it without a prompt."""
     running.django(f"{PROJECT}.killed", "--noinput")
     (left,) = {*running.tables()} - {"notes"}
     said = running.django(f"{STOCK}.AfterData")
@@ -172,7 +172,7 @@ def test_the_table_of_a_run_that_goes_on_is_kept(running: Development) -> None:
 
 
 def test_the_table_of_an_unknown_run_is_kept_for_a_day(running: Development) -> None:
-    """It may belong to a container with separate files."""
+    """The table may belong to a container with separate files."""
     name = "test_notes_run0123abcd"
     assert not run_locks.is_left_over(name, lambda: time.time() - 23 * 3600)
     assert run_locks.is_left_over(name, lambda: time.time() - 25 * 3600)

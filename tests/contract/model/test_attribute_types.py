@@ -91,7 +91,7 @@ def test_validation_is_djangos(name: str, value: str, message: str) -> None:
     ],
 )
 def test_a_sort_key_has_the_order_of_the_values(name: str, values: list[Any]) -> None:
-    """One Query each returns them in order, and from a limit."""
+    """A Query for each returns them in order, and from a limit."""
     make: Any = {"time": models.TimeAttribute, "duration": models.DurationAttribute}[name]
     with forgotten():
         shift = declare(

@@ -221,7 +221,7 @@ def test_partitions_are_read_at_once() -> None:
 
 
 def test_what_is_left_early_is_cancelled() -> None:
-    """Unneeded parallel reads of pages are cancelled, and no task remains."""
+    """Unneeded parallel reads of pages are cancelled, so that every task ends."""
 
     async def ask() -> list[asyncio.Task[Any]]:
         found = Person.objects.filter(company__in=["c1", "c2"]).aiterator()

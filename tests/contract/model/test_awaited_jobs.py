@@ -134,7 +134,7 @@ def stuck(after: int) -> Iterator[asyncio.Event]:
 
 
 def test_a_cancelled_job_says_what_is_written_and_is_resumed() -> None:
-    """As after a kill, written objects are kept, and the same call writes the rest."""
+    """Written objects are kept, as after a kill, and the same call writes the rest."""
 
     async def ask() -> str:
         with stuck(after=3) as waits:
@@ -158,7 +158,7 @@ def test_a_cancelled_job_says_what_is_written_and_is_resumed() -> None:
 
 
 def test_an_error_of_a_callback_lets_what_is_under_way_be_written() -> None:
-    """As in synchronous code, no request is aborted."""
+    """Requests under way are completed, as in synchronous code."""
 
     def progress(done: int, total: int | None) -> None:
         if done == 2:

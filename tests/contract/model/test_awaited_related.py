@@ -104,7 +104,7 @@ def test_the_loop_reads_along_itself(name: str) -> None:
 
 
 def test_a_projects_manager_is_called_in_a_thread() -> None:
-    """It reads only the children of that kind, with a Query per parent."""
+    """The manager reads only the children of that kind, with a Query per parent."""
     operations, found = both(lambda: boards("tasks", "cards"))
     assert operations == ["BatchGetItem", *["Query"] * 4]
     assert found == operations[:3]

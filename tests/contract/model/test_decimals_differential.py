@@ -110,7 +110,7 @@ def outcome(rows: Any, work: Callable[[Any], object]) -> list[tuple[str, str | N
 @settings(max_examples=EXAMPLES)
 @given(value=NUMBERS)
 def test_stored_value_is_djangos(both: tuple[Any, Any], way: str, value: Any) -> None:
-    """It has the declared places, rounded half to even; too many digits raise an error."""
+    """The value has the declared places, rounded half to even; too many digits raise an error."""
     ours, theirs = (outcome(rows, lambda rows: WAYS[way](rows, value)) for rows in both)
     assert ours == theirs
 

@@ -77,7 +77,7 @@ def test_a_reference_is_a_choice_of_objects() -> None:
 
 
 def test_a_form_reports_a_taken_unique_value_on_its_field() -> None:
-    """As in Django, the error belongs to the field."""
+    """The error belongs to the field, as in Django."""
     Company.objects.create(company_id="c1", name="Acme")
     Person.objects.create(company_id="c1", name="Mike", email="mike@example.org")
     form = PersonForm({"company": "c1", "name": "Other", "email": "MIKE@example.org", "role": "member"})
@@ -206,14 +206,14 @@ def test_refresh_reads_the_object_again() -> None:
 
 
 def test_a_stock_create_view_formats_its_success_url() -> None:
-    """It takes the URL's parts from the new object's ``__dict__``."""
+    """The view takes the URL's parts from the new object's ``__dict__``."""
     view = CreateView.as_view(model=Sample, fields=["text"], success_url="/samples/{sample_id}/{text}/")
     response = view(RequestFactory().post("/", {"text": "a"}))
     assert response.url == f"/samples/{Sample.objects.allow_scan().get().pk}/a/"
 
 
 def test_a_stock_update_view_formats_its_success_url() -> None:
-    """It takes the URL's parts from the loaded and changed object's ``__dict__``."""
+    """The view takes the URL's parts from the loaded and changed object's ``__dict__``."""
     Sample.objects.create(sample_id="s", text="a")
     view = UpdateView.as_view(model=Sample, fields=["text"], success_url="/samples/{sample_id}/{text}/")
     assert view(RequestFactory().post("/", {"text": "b"}), pk="s").url == "/samples/s/b/"
@@ -249,7 +249,7 @@ def loading(from_db: Any) -> Iterator[Any]:
 
 
 def test_from_db_is_called_for_an_object_that_is_read() -> None:
-    """It gets the names of the attributes and the identity, and their values."""
+    """The hook receives the names of the attributes and the identity, and their values."""
     with loading(_noted) as queryset:
         assert queryset.get().loaded == {"identity": "g~~n", "loading_id": "n", "group": "g", "text": "a"}
 
@@ -272,7 +272,7 @@ def test_from_db_of_a_class_is_replaced_later() -> None:
 
 
 def test_from_db_is_told_what_was_read_in_part() -> None:
-    """As in Django, the names do not include deferred attributes."""
+    """The names do not include deferred attributes, as in Django."""
     with loading(_noted) as queryset:
         found = queryset.defer("text").get()
         assert "text" not in found.loaded
@@ -281,7 +281,7 @@ def test_from_db_is_told_what_was_read_in_part() -> None:
 
 @pytest.mark.parametrize("from_db", [_noted, _by_itself])
 def test_an_object_that_from_db_gave_is_saved_by_its_difference(from_db: Any) -> None:
-    """It knows its item like any object, even if it was created without ``super()``."""
+    """The object knows its item like any object, even if it was created without ``super()``."""
     with loading(from_db) as queryset:
         found = queryset.get()
         with assert_requests(0):
@@ -292,7 +292,7 @@ def test_an_object_that_from_db_gave_is_saved_by_its_difference(from_db: Any) ->
 
 
 def test_a_reference_is_checked_without_an_object() -> None:
-    """As in ``createsuperuser``, the referenced object is read."""
+    """The check reads the referenced object, as in ``createsuperuser``."""
     Sample.objects.create(sample_id="there")
     field = Sample._meta.get_field("parent")
     with assert_requests(["GetItem", "GetItem"]):

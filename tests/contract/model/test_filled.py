@@ -131,7 +131,7 @@ def test_a_table_that_is_trusted_is_not_asked(say: Say, settings: Any, table: Ta
 
 @pytest.mark.parametrize("keys", [{}, dict.fromkeys(FORM.keys, "written")], ids=["absent", "written"])
 def test_a_key_that_is_not_filled_answers_no_query(say: Say, keys: dict[str, Any]) -> None:
-    """It returns neither some of the objects nor none."""
+    """The query raises an error instead of omitting objects."""
     say(keys=keys)
     with pytest.raises(KeyNotFilled, match=r"by_name \(gs1\) .* could omit objects.*manage.py migrate"):
         list(Club.objects.all())
@@ -256,7 +256,7 @@ def test_what_was_open_is_asked_again_after_a_while(say: Say) -> None:
 
 @contextmanager
 def _elsewhere() -> Iterator[None]:
-    """Hide changes in the block from this process, as if another one made them."""
+    """Hide changes in the block from this process, as if another process made them."""
     held = dict(knowledge._tables)
     yield
     knowledge._tables.update(held)

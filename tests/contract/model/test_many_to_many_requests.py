@@ -175,7 +175,7 @@ def test_receivers_hear_of_no_edge_of_a_created_model(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", [*KINDS])
 def test_many_edges_are_announced_together(kind: str) -> None:
-    """As in Django, ``m2m_changed`` is sent once before and once after."""
+    """``m2m_changed`` is sent once before and once after, as in Django."""
     manager, objects = KINDS[kind](60)
     heard: list[Any] = []
 
@@ -201,7 +201,7 @@ def test_many_edges_are_announced_together(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", [*KINDS])
 def test_edges_that_another_process_deletes_are_left_out(kind: str) -> None:
-    """They are deleted between the read and the write, and no request is sent for each."""
+    """They are deleted between the read and the write, without a request for each."""
     manager, objects = KINDS[kind](60)
     manager.add(*objects)
     others = type(manager.instance).objects.get(pk="1")

@@ -70,7 +70,7 @@ def test_to_forms_it_is_djangos_field() -> None:
 
 
 def test_the_other_side_is_set_and_saved(place: Place) -> None:
-    """As in Django, the referring object is the one to save."""
+    """Only the referring object has to be saved, as in Django."""
     other = Place.objects.create(place_id="q", name="Pier")
     restaurant = place.restaurant
     other.restaurant = restaurant
@@ -108,7 +108,7 @@ def test_reading_again_forgets_the_other_side(place: Place) -> None:
 
 
 def test_prefetching_reads_the_other_sides_by_key_or_by_claim() -> None:
-    """One BatchGetItem reads complete primary keys; otherwise, one reads claims and another one objects."""
+    """A BatchGetItem reads complete primary keys; otherwise, the first reads claims and the second reads objects."""
     for place_id in ("p", "q", "x"):
         made = Place.objects.create(place_id=place_id, name=place_id)
         Restaurant.objects.create(restaurant_id=place_id, place=made, name=place_id)

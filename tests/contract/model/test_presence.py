@@ -68,7 +68,7 @@ def passed(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 
 def test_process_begins_with_three_requests(served: Table) -> None:
-    """It registers before it reads, and reports its revision before its first request."""
+    """The process registers before it reads, and reports its revision before its first request."""
     with assert_requests([*BEGUN, "Query", "Query"]):
         for _ in range(2):
             assert list(Club.objects.all()) == []
@@ -85,7 +85,7 @@ def test_presence_item_names_the_process(served: Table) -> None:
 
 
 def test_process_that_works_reads_the_state_twice_a_lease(served: Table, passed: Callable[[float], None]) -> None:
-    """It sends one GetItem per half lease, for any number of operations."""
+    """The process sends one GetItem per half lease, for any number of operations."""
     list(Club.objects.all())
     for _ in range(3):
         passed(knowledge.LOCAL_LEASE / 2 + 0.01)
@@ -122,7 +122,7 @@ def test_presence_item_ends_with_the_process(served: Table) -> None:
 
 
 def test_forgotten_process_registers_again(served: Table) -> None:
-    """It was silent during a bump: its item is gone when it reports the new revision."""
+    """The process was silent during a bump: its item is gone when it reports the new revision."""
     list(Club.objects.all())
     (item,) = processes(served)
     served.send(Request("DeleteItem", {"Key": {name: item[name] for name in ("pk", "sk")}}))
@@ -136,7 +136,7 @@ def test_forgotten_process_registers_again(served: Table) -> None:
 def test_process_that_may_not_write_reads_each_second(
     served: Table, passed: Callable[[float], None], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It continues with the shortest lease, and the log says so once."""
+    """The process continues with the shortest lease, and logs this once."""
     monkeypatch.setattr(knowledge, "LOCAL_LEASE", 60.0)
 
     def refuse(operation: str, params: Any) -> None:
@@ -168,7 +168,7 @@ def test_forked_process_has_a_presence_item_of_its_own(served: Table) -> None:
 
 
 def test_process_that_trusts_says_that_it_has_no_fence(served: Table, settings: Any) -> None:
-    """It never reads the state, so ``migrate`` waits for its end."""
+    """The process never reads the state, so ``migrate`` waits for its end."""
     end(served)
     described = served.settings
     url = f"{described.endpoint_url}/{described.table_name}?region={described.region}&migrations=trust"

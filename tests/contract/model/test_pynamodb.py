@@ -117,7 +117,7 @@ def test_a_model_neither_makes_nor_deletes_the_table(name: str) -> None:
 
 @pytest.mark.parametrize("method", ["save", "delete"])
 def test_conditions_of_pynamodb_are_not_dropped_in_silence(method: str) -> None:
-    """A positional condition, as in PynamoDB, raises a TypeError, and nothing is written."""
+    """A positional condition, as in PynamoDB, raises a TypeError before any write."""
     company = Company.objects.get(pk="c1")
     with assert_requests(0), pytest.raises(TypeError):
         getattr(company, method)(Company.name == "Other")
@@ -125,7 +125,7 @@ def test_conditions_of_pynamodb_are_not_dropped_in_silence(method: str) -> None:
 
 @pytest.mark.parametrize("write", ["batch", "transaction save", "transaction delete", "transaction update"])
 def test_pynamodbs_writers_do_not_leave_unique_values_behind(write: str) -> None:
-    """A model with dependent items raises an error, and nothing is written."""
+    """A model with dependent items raises an error before any write."""
     member = Member.objects.create(member_id="m1", email="a@example.org")
     transaction = TransactWrite(connection=Company._get_connection().connection)
     steps: dict[str, Any] = {
@@ -156,7 +156,7 @@ def referred(request: Any) -> Iterator[Any]:
 
 @pytest.mark.parametrize("write", ["batch", "transaction"])
 def test_pynamodbs_deletion_is_refused_where_others_follow(write: str, referred: Any) -> None:
-    """It would leave references to the object, such as edges of many-to-many relations."""
+    """The deletion would leave references to the object, such as edges of many-to-many relations."""
     transaction = TransactWrite(connection=Company._get_connection().connection)
     delete = type(referred).batch_write().delete if write == "batch" else transaction.delete
     with assert_requests(0), pytest.raises(NotSupported, match=r"follow the references to it: .*Use delete\(\)"):

@@ -25,7 +25,7 @@ SHELF = "SHELF#s"
 
 @pytest.fixture(autouse=True)
 def entries(table: Table) -> None:
-    """Create two live entries, and between them a deleted one, an expired one, and one that is both."""
+    """Create two live entries, and between them a deleted entry, an expired entry, and a deleted and expired entry."""
     later, before = timezone.now() + timedelta(days=1), timezone.now() - timedelta(seconds=1)
     for slot in range(5):
         Entry.objects.create(shelf="s", slot=slot, title=f"t{slot}", expires_at=later)

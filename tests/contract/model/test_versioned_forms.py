@@ -58,7 +58,7 @@ def test_the_second_of_two_tabs_is_refused(ledgered: Any) -> None:
 
 
 def test_the_field_is_no_data_of_the_form(ledgered: Any) -> None:
-    """It is not in the cleaned or changed data, and a form without changes does not submit it."""
+    """The field is not in the cleaned or changed data, and a form without changes does not submit it."""
     form = sent(ledgered, tab(ledgered))
     assert form.is_valid()
     assert (form.cleaned_data, form.changed_data) == ({"number": 1, "title": "a"}, [])

@@ -23,7 +23,7 @@ def deleted_by_another(kept: Table, identifier: str) -> None:
 
 @pytest.fixture
 def goods(engine: Table) -> Any:
-    """Return two products by ``id``, one of which another program has deleted, and their table."""
+    """Return two products by ``id``, and their table; another program has deleted the first product."""
     with single_key_table() as alias, forgotten():
         kept = setup_table(alias)
         model = product(alias)

@@ -106,7 +106,7 @@ def test_a_firm_and_its_elements_are_created_by_one_request() -> None:
 
 @pytest.mark.usefixtures("firms")
 def test_a_firm_that_cannot_be_created_whole_is_not_created(table: Table) -> None:
-    """If an element's key is taken, nothing is written, and no object in memory counts as stored."""
+    """If an element's key is taken, nothing is written, and objects in memory do not count as stored."""
     before = stored(table)
     with pytest.raises(AlreadyExists), transactions.atomic():
         firm = Firm.objects.create(firm_id="id3", **FIRST)
@@ -137,7 +137,7 @@ def test_a_whole_firm_moves_to_another_key(table: Table) -> None:
 
 @pytest.mark.usefixtures("firms")
 def test_an_element_moves_to_another_firm(table: Table) -> None:
-    """One item is put and one deleted, without writes of either root."""
+    """A transaction puts one item and deletes one, without writes of either root."""
     employee = Employee.objects.get(employee_id="pid2")
     with assert_requests(["TransactWriteItems"]) as sent:
         employee.move_tree(firm_id="id2")
@@ -173,7 +173,7 @@ def test_children_of_a_whole_firm_know_their_parent() -> None:
 
 @pytest.mark.usefixtures("firms")
 def test_a_nested_entity_is_one_query_on_the_field_index() -> None:
-    """One Query finds a person by its own id, and one GetItem its parent."""
+    """A Query finds a person by its own id, and a GetItem its parent."""
     with assert_requests(["Query", "GetItem"]) as sent:
         employee = Employee.objects.get(employee_id="pid2")
         firm = employee.firm

@@ -47,7 +47,7 @@ def anything(place: str, goods: Any) -> Iterator[tuple[Any, Any]]:
 
 @pytest.mark.parametrize("identifier", WITH_PREFIX)
 def test_an_identifier_with_the_prefix_has_any_form(goods: Any, kept: Table, identifier: str) -> None:
-    """It is created, found, listed, changed, deleted and purged."""
+    """The object is created, found, listed, changed, deleted and purged."""
     _use(goods, identifier)
 
 
@@ -56,7 +56,7 @@ def test_an_identifier_without_a_prefix_has_any_form(anything: Any, kept: Table,
     """This also applies to the record model without a prefix."""
     model, remark = anything
     if identifier.startswith("product-") and kept.settings.key == "id":
-        return  # records of other models, whose identifiers do not tell them apart
+        return  # records of other models, whose identifiers do not distinguish them
     _use(model, identifier)
     thing = model.objects.create(id=identifier, data={})
     noted = remark.objects.create(thing=thing, data={"thing": identifier})

@@ -384,7 +384,7 @@ def test_only_one_deleted_object_may_have_had_a_value(table: Table) -> None:
 
 
 def test_an_upsert_of_a_deleted_object_makes_a_second_one(table: Table) -> None:
-    """django-safedelete 98: the error says that the object is in the trash, and nothing changes."""
+    """django-safedelete 98: the error explains that the object is in the trash, which stays unchanged."""
     meeting(room="blue").delete()
     before = stored(table)
     with pytest.raises(AlreadyExists, match="in the trash: restore it"):
@@ -395,7 +395,7 @@ def test_an_upsert_of_a_deleted_object_makes_a_second_one(table: Table) -> None:
 
 
 def test_a_form_does_not_know_of_a_conditional_constraint() -> None:
-    """django-safedelete 203: unique values are validated, and those of deleted objects are free."""
+    """django-safedelete 203: unique values are validated, and values of deleted objects are free."""
     meeting(room="blue").delete()
     Meeting(meeting_id="n", team="t", room="blue").full_clean()
     meeting(meeting_id="n", room="blue")

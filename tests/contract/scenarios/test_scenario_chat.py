@@ -78,7 +78,7 @@ def test_a_users_servers_are_one_query_and_one_batch() -> None:
 
 @pytest.mark.usefixtures("chat")
 def test_joining_and_leaving_keep_the_count() -> None:
-    """One read of the name and one transaction; the server has the number of members without a count."""
+    """Joining takes a read of the name and a transaction; the server has the number of members without a count."""
     with assert_requests(["GetItem", "TransactWriteItems"]):
         member = ChatMembership.objects.create(server_id="2", user_id="2")
     with assert_requests(["GetItem"]):

@@ -72,7 +72,7 @@ def sends(requests: list[str], hashes: int = 0) -> Iterator[None]:
 
 
 def test_the_items_equal_the_scenarios_table(mike: User, table: Table) -> None:
-    """They are the scenario's three items with their attributes, and no key has to be parsed."""
+    """The user has the scenario's three items with their attributes, so that keys are never parsed."""
     found = own(table)
     assert found.keys() == {("USER#1", "#METADATA"), ("USER#1", f"EMAIL#{OLD}"), ("USER#1", "USERNAME#Mike")}
     user = found["USER#1", "#METADATA"]
@@ -118,7 +118,7 @@ def test_each_further_way_is_an_item_of_the_same_form_and_needs_no_new_index(mik
 def test_a_way_with_a_secret_of_its_own_has_its_hash_as_the_scenario_has_it(
     mike: User, table: Table, settings: Any
 ) -> None:
-    """It opens only this method, and one transaction sets it."""
+    """The secret opens only this method, and one transaction sets it."""
     settings.ACCOUNTS = {"LOGIN_WITH": ["email", "username"], "SECRETS": {"username": 6}}
     with sends(["TransactWriteItems"], hashes=1):
         mike.logins.set_secret("username", "471100")

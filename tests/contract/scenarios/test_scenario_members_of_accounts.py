@@ -178,7 +178,7 @@ def test_both_sides_are_prefetched(declared: Any, gaming: Any, john: User, ann: 
 def test_a_new_name_is_copied_with_its_claim_and_its_login(
     declared: Any, gaming: Any, john: User, table: Table
 ) -> None:
-    """One transaction writes the user, the claims, the login and the memberships; a taken name changes nothing."""
+    """A transaction writes the user, the claims, the login and the memberships, or fails if the name is taken."""
     gaming.users.add(john)
     User.objects.create_user("Mike")
     john.username = "Mike"

@@ -162,7 +162,7 @@ def test_statements_insert_items_by_their_id(kept: Table, place: str) -> None:
 def test_an_item_of_a_records_type_that_is_none_is_read_without_identifier_and_reported(
     goods: Any, kept: Table
 ) -> None:
-    """It behaves like an item without the attribute in a table with two keys."""
+    """The item behaves like an item without the attribute in a table with two keys."""
     goods.objects.create(data={"author": "a"})
     (item,) = as_stored(kept)
     put(kept, {**item, "id": {"S": "#x|#y"}})
@@ -221,7 +221,7 @@ def test_the_admin_lists_changes_and_shows_a_record(goods: Any, kept: Table, reg
 
 
 def test_a_joined_id_is_no_way_round_what_is_masked(goods: Any, kept: Table, registered: Registering) -> None:
-    """The page of a partition accepts a partition, but never a complete key."""
+    """The page of a partition accepts a partition rather than a complete key."""
     pages: Pages = registered(goods)
     goods.objects.create(data={}, isbn="1")
     listed = pages.get(f"dynamodb/table/?{urlencode({'alias': 'products', 'pk': '#UNIQUE#Goods#isbn#1|#CLAIM'})}")
@@ -360,7 +360,7 @@ def test_migrations_carry_records_over_and_keep_their_state_there(kept: Table, t
 
 
 def test_the_projects_only_table_may_be_one(kept: Table, tmp_path: Path) -> None:
-    """It also contains the record of applied migrations, which a Scan finds."""
+    """The table also contains the record of applied migrations, which a Scan finds."""
     only = {"default": {**settings.DYNAMO_SINGLE["products"]}}
     with override_settings(DYNAMO_SINGLE=only), history(tmp_path) as app:
         model = product("default", "histories")

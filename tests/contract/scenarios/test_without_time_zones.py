@@ -64,7 +64,7 @@ def reread(obj: Any) -> Any:
 
 
 def test_a_moment_comes_back_as_it_was_given(zone: ZoneInfo, table: Table) -> None:
-    """It is naive and local; the item contains the usual number."""
+    """The datetime is naive and local; the item contains the usual number."""
     sample = Sample.objects.create(sample_id="s", moment=NEW_YEAR)
     assert (sample.moment, sample.moment.tzinfo) == (NEW_YEAR, None)
     assert (reread(sample).moment, reread(sample).moment.tzinfo) == (NEW_YEAR, None)
@@ -72,7 +72,7 @@ def test_a_moment_comes_back_as_it_was_given(zone: ZoneInfo, table: Table) -> No
 
 
 def test_an_aware_moment_is_the_same_moment(zone: ZoneInfo) -> None:
-    """It is converted, as in PostgreSQL for Django."""
+    """The datetime is converted, as in PostgreSQL for Django."""
     sample = Sample.objects.create(moment=NEW_YEAR.replace(tzinfo=zone).astimezone(UTC))
     assert reread(sample).moment == NEW_YEAR
 

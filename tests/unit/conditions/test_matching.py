@@ -149,7 +149,7 @@ def test_laws_of_logic(one: Condition, two: Condition, item: Any) -> None:
 
 @given(items, st.sampled_from([1, 2]))
 def test_a_present_number_is_below_at_or_above(item: Any, number: int) -> None:
-    """Exactly one of less, equal and greater applies to an existing attribute, and none to a missing one."""
+    """Exactly one of less, equal and greater applies to an existing attribute; a missing one matches none of them."""
     held = [matches(compare(**{f"age__{operator}": number}), item, PERSON) for operator in ("lt", "exact", "gt")]
     assert sum(held) == ("age" in item)
 

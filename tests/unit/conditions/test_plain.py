@@ -41,6 +41,6 @@ def test_a_renamed_condition_is_about_the_new_name() -> None:
 
 
 def test_a_condition_in_a_models_names_is_refused() -> None:
-    """It would mean another attribute after a rename."""
+    """The condition would mean another attribute after a rename."""
     with pytest.raises(ConfigurationError, match="not in stored names"):
         plain_condition(Compare("name", "exact", "x"))

@@ -15,7 +15,7 @@ def explain(layout: object, *arguments: object, **options: object) -> str:
 
 
 def test_a_query_is_explained_completely() -> None:
-    """It has the key and the reason, the key condition, discarded items, the order, other keys, and the request."""
+    """The plan names the key, the reason, the key condition, discarded items, the order, other keys and the request."""
     assert explain(PERSON, {"company_id": "1", "name": "Mike"}, ["-person_id"]) == "\n".join(
         [
             "directory.Person: filter(company_id='1', name='Mike').order_by(-person_id)",
@@ -45,7 +45,7 @@ def test_an_empty_plan_says_that_nothing_is_sent() -> None:
 
 
 def test_single_items_are_explained() -> None:
-    """A get names its key, and says that its filter is checked afterwards."""
+    """The plan of a get names its key, and explains that its filter is checked afterwards."""
     text = explain(COMPANY, {"company_id": "1"})
     assert "reads     GetItem on primary" in text
     assert "key       pk = 'COMPANY#1', sk = '#METADATA'" in text
@@ -55,7 +55,7 @@ def test_single_items_are_explained() -> None:
 
 
 def test_a_scan_is_called_one() -> None:
-    """A scan says that it reads the whole table."""
+    """The plan of a scan warns that it reads the whole table."""
     text = explain(PERSON, {"name": "x"}, allow_scan=True)
     assert "reads     Scan on the whole table" in text
     assert "it reads every item of the table" in text

@@ -70,7 +70,7 @@ def test_the_list_of_inherited_methods_is_exact() -> None:
 
 
 def test_every_method_of_djangos_manager_is_accounted_for() -> None:
-    """A manager has the queryset's methods, and none of Django's that read."""
+    """A manager has the queryset's methods, but does not inherit reading methods from Django."""
     assert public(django_models.Manager) - public(models.QuerySet) - MANAGER_ONLY == set()
 
 

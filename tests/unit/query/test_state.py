@@ -109,7 +109,7 @@ def test_what_is_computed_is_not_planned_as_it_is() -> None:
 
 @pytest.mark.filterwarnings("ignore:Calling select_related")  # without names: deprecated since Django 6.1
 def test_what_is_read_along() -> None:
-    """Named references and theirs, or all references of every object; rows have none."""
+    """Named references and theirs, or all references of every object; rows do not read any."""
     assert related_reads_of(Person.objects.all()) == RelatedReads()
     assert related_reads_of(
         Person.objects.select_related("company").prefetch_related("company__people")

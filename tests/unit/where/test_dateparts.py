@@ -31,7 +31,7 @@ def members(found: Any) -> set[int]:
 
 @given(spans, spans)
 def test_spans_are_sets(one: Any, other: Any) -> None:
-    """Union, intersection and complement are those of the contained numbers, and spans never touch."""
+    """Union, intersection and complement match the sets of contained numbers, and spans never touch."""
     assert members(union([*one, *other])) == members(one) | members(other)
     assert members(intersection(one, other)) == members(one) & members(other)
     assert members(complement(one, 0, 20)) == set(range(20)) - members(one)
@@ -55,7 +55,7 @@ def test_a_moment_is_on_the_day_that_its_clock_shows(zone: str, moment: datetime
 
 @pytest.mark.parametrize("zone", ZONES)
 def test_all_days_are_all_moments(zone: str) -> None:
-    """The ends of the calendar are open, and no dates mean no datetimes."""
+    """The ends of the calendar are open, and an empty set of dates has an empty set of datetimes."""
     assert list(moments_of_days(((FIRST, END),), ZoneInfo(zone))) == [(None, None)]
     assert list(moments_of_days((), ZoneInfo(zone))) == []
     ((low, high),) = moments_of_days(((FIRST, FIRST + 1),), ZoneInfo(zone))

@@ -6,7 +6,7 @@ from django.db import migrations
 
 
 def announce(apps: Any, schema_editor: Any) -> None:
-    """Say that the code ran."""
+    """Print that the code ran."""
     print("RunPython ran")
 
 
