@@ -1,4 +1,4 @@
-"""pytest with pytest-django and our plugin: only marked tests use tables, and these are test tables."""
+"""pytest with pytest-django and our plugin: marked tests use test tables, and other tests cannot use a table."""
 
 from __future__ import annotations
 

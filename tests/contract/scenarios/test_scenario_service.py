@@ -147,7 +147,7 @@ def test_an_address_belongs_to_one_user() -> None:
 
 
 def test_the_same_over_shards(service: Table, user: ServiceUser) -> None:
-    """After a growth, a query without a time reads old and new shards; a query with a time reads only its shards."""
+    """After a growth, queries without a time read old and new shards; with a time, only the shards of that time."""
     with frozen_time(ADDED) as time:
         sharded()
         time.move(timedelta(hours=2))

@@ -45,7 +45,7 @@ SESSION_ENGINE = "dynamo_single.sessions"
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "organizations"
 LOGOUT_REDIRECT_URL = "login"
-# E-mails, such as the link that confirms an address, are printed where the server runs.
+# The server prints e-mails, such as the link that confirms an address, to its console.
 EMAIL = os.environ.get("EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend")
 if hasattr(mail, "mailers"):  # Django 6.1 and later
     MAILERS = {"default": {"BACKEND": EMAIL}}
