@@ -198,7 +198,7 @@ def test_a_stranger_cannot_keep_the_owner_out(accounts: Any) -> None:
 
 
 def test_an_account_under_attack_gives_each_address_one_attempt(accounts: Any) -> None:
-    """Many addresses together do not get five attempts each, only the one that the owner needs."""
+    """Each of many addresses gets a single attempt, which is enough for the owner, rather than five."""
     accounts(ACCOUNT_FAILURES=4)
     fail(4)
     assert attempt("Mike", "wrong", OWNER) == "wrong"

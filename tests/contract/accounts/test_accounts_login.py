@@ -224,7 +224,7 @@ def test_other_credentials_are_left_to_other_backends(mike: User, sent: Sent, cr
 
 
 def test_an_engine_that_does_not_answer_is_no_refused_login(mike: User, client: Client) -> None:
-    """A throttled login or page view is an error rather than a wrong password or a logout."""
+    """A throttled login raises an error and a throttled page returns a 503; the user stays logged in."""
     log_in(client, "Mike")
     with testing.refuse("ProvisionedThroughputExceededException"):
         with pytest.raises(exceptions.Throttled):

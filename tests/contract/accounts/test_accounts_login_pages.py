@@ -1,4 +1,4 @@
-"""The account pages of the demo: texts, links and signals."""
+"""The account pages of the demo: content, links and signals."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_the_signals_are_sent(mike: User, client: Client) -> None:
 
 
 def test_the_account_pages(mike: User, client: Client) -> None:
-    """Pages that need a login redirect to it, the others are shown, and no template lacks a variable."""
+    """Pages that need a login redirect to it, the others are shown. All templates have their variables."""
     for path in ("", "password_change/", "password_change/done/", "email_change/", "email_change/done/"):
         assert client.get(f"/accounts/{path}").url == f"/accounts/login/?next=/accounts/{path}"
     public = ("login/", "password_reset/", "password_reset/done/", "reset/done/", "sign_up/", "sign_up/done/")

@@ -13,7 +13,7 @@ from tests.contract.accounts.account_pages import PASSWORD
 
 pytestmark = pytest.mark.urls("project.urls")
 
-#: Pages that ask for the password again, and the name of its field.
+#: Pages that require the password again, and the name of its field.
 PAGES = {
     "/accounts/email_change/": ("password", {"email": "new@example.com"}),
     "/accounts/password_change/": ("old_password", {"new_password1": "Other-Good-9", "new_password2": "Other-Good-9"}),

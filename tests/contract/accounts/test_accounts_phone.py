@@ -23,7 +23,7 @@ from tests.contract.tables import everything
 
 NUMBER = "+15550100"
 pytestmark = pytest.mark.urls("project.urls")
-#: The sent text messages, as pairs of a number and a text.
+#: The sent text messages, as pairs of a number and a message.
 TEXTS: list[tuple[str, str]] = []
 
 
@@ -152,7 +152,7 @@ def test_a_number_goes_with_its_user(john: User, table: Table) -> None:
 
 
 def test_the_last_way_to_log_in_stays(john: User, settings: Any) -> None:
-    """Disabled methods do not count, and no method counts without a password."""
+    """Disabled methods do not count. Without a password, none of the methods counts."""
     settings.ACCOUNTS = {"LOGIN_WITH": ["email", "phone"]}
     add(john)
     remove(john, "email")
@@ -389,7 +389,7 @@ def test_the_login_page_names_all_kinds(table: Table) -> None:
 
 
 def test_the_staff_see_and_change_the_number(john: User) -> None:
-    """The page shows E.164 for any input; an invalid or taken number is an error of the field."""
+    """The page shows E.164 for any input; an invalid or taken number adds an error to the field."""
     boss = Client()
     boss.force_login(User.objects.create_superuser("boss", "boss@example.com", PASSWORD))
     path = f"/admin/accounts/user/{john.pk}/change/"

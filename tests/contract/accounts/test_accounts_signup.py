@@ -144,7 +144,7 @@ def test_a_name_that_is_taken_at_this_moment(client: Client, mailoutbox: Any) ->
 
 
 def test_names_are_made_where_they_are_not_used(client: Client, settings: Any, mailoutbox: Any) -> None:
-    """If users log in only by address, the form does not ask for a user name."""
+    """If users log in only by address, the form has no field for a user name."""
     settings.ACCOUNTS = {"LOGIN_WITH": ["email"]}
     assert 'name="username"' not in client.get("/accounts/sign_up/").content.decode()
     sign_up(client)
@@ -178,7 +178,7 @@ def test_a_mail_waits_for_the_end_of_the_block(mailoutbox: Any) -> None:
 
 
 def test_a_block_with_a_taken_address_fails(mailoutbox: Any) -> None:
-    """The end of the block raises the error, and no mail is sent."""
+    """The end of the block raises the error, before any e-mail is sent."""
     User.objects.create_user("Holder", "user1@example.com")
     with pytest.raises(exceptions.UniqueViolation), transactions.atomic():
         addresses.sign_up(RequestFactory().post("/"), User(username="Mike", email="user1@example.com", password="x"))

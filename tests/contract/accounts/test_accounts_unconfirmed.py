@@ -90,7 +90,7 @@ def test_who_confirms_or_logs_in_stays(way: str, mailoutbox: Any, settings: Any,
 
 
 def test_what_is_left_is_in_order(mailoutbox: Any) -> None:
-    """The table's check accepts an expired account, and one that took over its name."""
+    """The table's check accepts an expired account, and a new account with its name."""
     sign_up(Client())
     with moved_time(timedelta(days=8)):
         sign_up(Client())

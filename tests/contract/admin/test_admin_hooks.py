@@ -142,7 +142,7 @@ def of_kind(kind: str) -> set[str]:
 
 @pytest.mark.parametrize("count", [FEW, MANY])
 def test_action_calls_hooks_of_list(registered: Registering, count: int) -> None:
-    """The action calls all of them, and no hook of edited rows."""
+    """The action calls all of them; it does not call the hooks of edited rows."""
     calls: Calls = []
     own = recorded(DynamoModelAdmin, calls)
     names = of_kind("list") | of_kind("edited")

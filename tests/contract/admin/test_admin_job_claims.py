@@ -46,7 +46,7 @@ def companies(count: int) -> list[str]:
 
 
 def job_of(pages: Pages, keys: list[str], action: str = "delete_selected", query: str = "") -> str:
-    """The path of the job that an action became."""
+    """Choose an action for objects, and return the path of its job."""
     answer = pages.post(f"{COMPANIES}{query}", {"action": action, "_selected_action": keys})
     return str(answer["location"]).removeprefix("/admin/")
 

@@ -30,7 +30,7 @@ def companies(monkeypatch: pytest.MonkeyPatch, table: object) -> list[Any]:
 
 
 def begun(pages: Pages, action: str = "delete_selected", query: str = "") -> str:
-    """The path of a job on all of them."""
+    """Choose an action for all companies, and return the path of its job."""
     keys = [f"c{number}" for number in range(3)]
     answer = pages.post(f"{LIST}{query}", {"action": action, "_selected_action": keys})
     return str(answer["location"]).removeprefix("/admin/")
@@ -44,7 +44,7 @@ def done(pages: Pages, path: str) -> str:
 
 
 def failed(pages: Pages, *failures: list[str]) -> str:
-    """The path of a finished job with these failures."""
+    """Create a finished job with these failures, and return its path."""
     job = AdminJob.objects.create(
         user_key=str(pages.user.pk),
         label="directory.company",

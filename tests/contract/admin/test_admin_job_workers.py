@@ -145,7 +145,7 @@ def dismiss(user: Any) -> None:
 def test_lost_rights_stop_the_job(
     staff: Any, queue: Queue, monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], None]
 ) -> None:
-    """Before the next batch, also within one task; no further task is queued, and nothing counts as refused."""
+    """The job stops before the next batch, even within a task. It does not queue a task, or count refused objects."""
     pages = staff(*DELETE)
     started(pages)
 

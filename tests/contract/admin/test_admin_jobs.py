@@ -317,7 +317,7 @@ def test_many_jobs_come_page_by_page(pages: Pages) -> None:
 
 
 def test_site_without_worker_imports_none(pages: Pages, companies: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page runs the job with what it has."""
+    """The page runs the job itself."""
     name = "dynamo_single.admin.batch_actions.worker"
     monkeypatch.delitem(sys.modules, name, raising=False)
     carried_out(pages, job_of(pages))

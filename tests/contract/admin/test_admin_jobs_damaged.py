@@ -14,7 +14,7 @@ from tests.contract.damage import damages, items_of, store
 
 __all__ = ["companies", "small"]
 
-#: What a job has by default, or does without.
+#: Attributes that have a default or that a job does not need.
 OPTIONAL = ("without position", "without failures", "without failed", "without version", "version as NULL")
 
 

@@ -38,7 +38,7 @@ def english(language: str) -> set[str]:
 
 
 def mixed(page: str, texts: set[str]) -> set[str]:
-    """Return the English strings on a page: separate ones, or parts of a text with at least two words."""
+    """Return the English strings on a page: whole strings, or parts with at least two words."""
     shown = {text.strip(" \u203a:|*") for text in untranslated(page)}
     long = "|".join(rf"\b{re.escape(text)}\b" for text in texts if re.search(r"\w \w", text))
     return {text for text in shown if text in texts or re.search(long, text)}

@@ -36,7 +36,7 @@ urlpatterns = [path("admin/", site.urls)]
 def test_where_no_key_lists_what_to_choose_from_the_key_is_typed(
     catalog: Pages, monkeypatch: pytest.MonkeyPatch, chosen_by: str
 ) -> None:
-    """The add page does not send requests, even if its admin asks for a different widget."""
+    """The add page does not send requests, even if its admin sets a different widget."""
     monkeypatch.setattr(type(site.get_model_admin(Employee)), chosen_by, ("firm",))
     page = catalog.get(f"{EMPLOYEE}add/", sends=[]).content.decode()
     assert '<input type="text" name="firm" class="vTextField"' in page
@@ -128,7 +128,7 @@ def test_references_that_may_be_empty_are_read_together(
 
 
 def test_rows_of_inlines_have_an_address_of_their_own(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The link next to a row is that of its content type and key, as in Django."""
+    """The link next to a row contains its content type and key, as in Django."""
     monkeypatch.setattr(Person, "get_absolute_url", lambda self: f"/people/{self.name}/", raising=False)
     acme = Company.objects.create(name="Acme")
     mike = Person.objects.create(company=acme, name="mike")

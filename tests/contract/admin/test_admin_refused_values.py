@@ -123,7 +123,7 @@ def test_who_checks_an_object_reads_the_same() -> None:
 
 
 def test_words_are_those_of_the_error_that_another_one_wraps() -> None:
-    """An error without words shows those of the error that it wraps, or else its message."""
+    """An error without user-facing words shows the wrapped error's words, or else its own message."""
     inner = InvalidValue("inner", words=gettext_noop("Too much."))
     outer = InvalidValue("outer")
     outer.__cause__ = inner

@@ -123,7 +123,7 @@ def declared() -> Iterator[str]:
 def test_every_sentence_of_a_page_can_be_translated(
     pages: Pages, paths: list[str], settings: Any, request: pytest.FixtureRequest
 ) -> None:
-    """This includes the costs in the footer, but not the project's names or data."""
+    """The check includes the costs in the footer; it ignores the project's names and data."""
     names = {name.casefold() for name in declared()}
     settings.DYNAMO_SINGLE_COSTS = {"ADMIN_PANEL": True, "SHOW_KEYS": False}
     request.getfixturevalue("marking")

@@ -102,7 +102,7 @@ def test_moving_to_the_trash_takes_the_permission_to_delete_only(staff: Staff) -
 
 
 def test_the_page_of_an_object_in_the_trash_says_who_deleted_it_and_what_comes_back(pages: Pages) -> None:
-    """The page lists children that were deleted with the object, but no earlier ones."""
+    """The page lists only the children that were deleted with the object; it omits earlier deletions."""
     company = Company.objects.create(company_id="acme", name="Acme")
     for name in ("Anna", "Bert"):
         Person.objects.create(company=company, person_id=name.lower(), name=name)

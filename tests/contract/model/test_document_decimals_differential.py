@@ -104,7 +104,7 @@ def scalar(rows: Any, value: Any) -> str:
     return outcome(rows, lambda: _save(rows, "price", value), lambda row: row.price)
 
 
-# A string in a document is not a number, and nothing else is converted.
+# A string in a document is not converted to a number.
 PLAIN = NUMBERS.filter(lambda value: not isinstance(value, str))
 
 

@@ -1,6 +1,6 @@
 """Bugs of other DynamoDB and soft-delete libraries, from their users' reports.
 
-The numbers are those of the reports.
+The numbers identify the reports.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from tests.contract.tables import assert_consistent, everything
 PASSWORD = "a-good-password"
 #: The login item through the index, and the user that it names.
 LOGIN = ["Query", "GetItem"]
-#: The login item is not in the index, and no user claims the input.
+#: Neither a login item in the index nor a user's claim matches the input.
 NOBODY = ["Query", "GetItem"]
 OLD, NEW = "user1@example.com", "new@example.com"
 
