@@ -336,7 +336,19 @@ async def aggregate(
         query.annotations = dict(found.query.annotations)
         query.set_annotation_mask(found.query.annotation_select_mask)
         found = probe
+    if query.distinct and found._asked.row_shape is not None:
+        found = _with_columns_of(found, resolved.values())
     return await interpreter.aggregate(await found._state(), resolved)
+
+
+def _with_columns_of(queryset: Any, aggregates: Iterable[Any]) -> Any:
+    """Return distinct rows with the columns of aggregates, which Django adds to the rows before these are compared."""
+    clone = queryset._chain()
+    selected = set(clone.query.select)
+    for column in dict.fromkeys(each for aggregate in aggregates for each in columns_in(aggregate)):
+        if column not in selected:
+            clone.query.add_annotation(column, f"__col{len(clone.query.annotations)}", select=True)
+    return clone
 
 
 async def update(

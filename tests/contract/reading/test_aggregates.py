@@ -359,9 +359,6 @@ def test_positional_ones_need_a_name_of_their_own() -> None:
 
 
 def test_shapes_of_results_do_not_change_aggregates() -> None:
-    """Only dates raise an error."""
-    with assert_requests([]), pytest.raises(NotSupported, match="with expressions in memory"):
-        of_a().allow_in_memory().dates("placed_at", "day").aggregate(n=Count("pk"), m=Count("status"))
     for same in (of_a().values("status"), of_a().only("status"), of_a().annotate(n=Sum("total")), of_a().distinct()):
         assert same.allow_in_memory().aggregate(t=Sum("number")) == {"t": 6}
     expected = of_a().allow_in_memory().aggregate(t=Sum("total"))
