@@ -42,7 +42,7 @@ def page(found: dict[str, Any]) -> str:
     tables = "\n\n".join(table(report) for report in found["questions"].values())
     return (
         f"# Benchmarks, {found['size']}, {found['date']}\n\n{taken}.\n\n"
-        "Each number is a multiple of the column that says 1, with its least amount in brackets: the median over the "
+        "Each number is a multiple of the column with 1, with its least amount in brackets: the median over the "
         "rounds, and the ratio of the minima where it is another. The control is ours a second time, by ours.\n\n"
         f"{tables}\n"
     )

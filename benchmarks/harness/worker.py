@@ -34,7 +34,7 @@ class Worker:
         self._child.stdin.write(f"{repeat}\n")
         answer = self._child.stdout.readline()
         if not answer:
-            raise RuntimeError("The process that is measured ended; what it printed says why.")
+            raise RuntimeError("The measured process has ended. Its output contains the reason.")
         return float(answer)
 
     def __enter__(self) -> Self:

@@ -23,6 +23,6 @@ def prepare() -> Callable[[], Any]:
         client = Client(SERVER_NAME="localhost")
         answer = client.post("/accounts/login/", {"username": "walker", "password": PASSWORD})
         if answer.status_code != 302:
-            raise RuntimeError(f"The login answered {answer.status_code}.")
+            raise RuntimeError(f"The login page returned {answer.status_code}.")
 
     return login

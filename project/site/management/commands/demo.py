@@ -105,7 +105,7 @@ class Command(BaseCommand):
             while not answers(port):
                 _check(server, engine)
                 if time.monotonic() > deadline:
-                    raise CommandError(f"The web server did not answer on port {port} in {SERVER_SECONDS:.0f} s.")
+                    raise CommandError(f"The web server did not respond on port {port} in {SERVER_SECONDS:.0f} s.")
                 time.sleep(0.1)
             self._announce(port)
             while True:
