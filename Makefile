@@ -32,7 +32,10 @@ run: install ## start the demo: engine, table, data, a superuser and the web ser
 
 # Most of their time goes to processes that they start: projects, servers, benchmarks.
 LONG := tests/benchmarks/test_benchmarks.py tests/helpdesk tests/upstream tests/protocol tests/contract/isolation \
-	tests/contract/table/test_deadlines.py tests/contract/accounts/test_accounts_own_app.py
+	tests/contract/table/test_deadlines.py tests/contract/accounts/test_accounts_own_app.py \
+	tests/contract/commands/test_demo.py tests/contract/commands/test_startproject.py \
+	tests/contract/item_migrations/test_killed.py tests/contract/item_migrations/test_stopped_code.py \
+	tests/contract/sql_import/test_interrupted.py
 
 # A worker waits for the engine a sixth of the time, so that two do not keep two cores busy.
 test: install-dev ## everything that has to hold before a change is handed in, but for test-long
