@@ -12,6 +12,7 @@ from http import HTTPStatus
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.db import NotSupportedError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import TemplateDoesNotExist
 from django.template.loader import render_to_string
@@ -29,7 +30,6 @@ from dynamo_single.exceptions import (
     ItemTooLarge,
     KeyNotFilled,
     MissingReference,
-    NotSupported,
     ObjectMissing,
     OutcomeUnknown,
     ParentInTrash,
@@ -50,8 +50,9 @@ logger = logging.getLogger("dynamo_single.unavailable")
 CHANGING = (FormNotApplied, KeyNotFilled)
 #: The errors that lead to status 503.
 AWAY = (TableUnavailable, *CHANGING)
-#: The errors of unsupported queries and changes, and of queries that name a secret.
-REFUSED = (NotSupported, UnknownField, DisallowedLookup)
+#: The errors of unsupported queries and changes, and of queries that name a secret. Django's ``NotSupportedError``, the
+#: base of ours, is what ``filter()`` raises after a set operation.
+REFUSED = (NotSupportedError, UnknownField, DisallowedLookup)
 #: The seconds after which a client may try again.
 RETRY_AFTER = 5
 

@@ -83,11 +83,17 @@ SLOW_FIXTURE = 0.05
 _sites: set[AdminSite] = set()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Name our marks, and let all workers have their children forked by one server."""
+    """Name our marks, seed all random values, and let all workers have their children forked by one server.
+
+    Hypothesis, which configures itself afterwards, draws by ``TEST_SEED`` as everything else does.
+    """
     config.addinivalue_line("markers", "deep: run by `make test-deep` only")
     if config.args_source == pytest.Config.ArgsSource.TESTPATHS and not hasattr(config, "workerinput"):
         os.environ[ALL_FILES] = "1"
+    if config.getoption("--hypothesis-seed") is None:
+        config.option.hypothesis_seed = str(SEED)
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         os.environ[children.SERVER] = children.address()
     if hasattr(config, "workerinput"):

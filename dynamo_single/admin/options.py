@@ -13,7 +13,7 @@ from django.contrib.admin.options import IS_POPUP_VAR
 from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.auth import get_permission_codename
 from django.core.exceptions import ValidationError
-from django.db import models
+from django.db import NotSupportedError, models
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import NoReverseMatch, URLPattern, path
@@ -40,7 +40,7 @@ from dynamo_single.admin.secrets import SecretsMixin, site_secrets, without_secr
 from dynamo_single.admin.trash_page import TrashPageMixin
 from dynamo_single.admin.types import M
 from dynamo_single.admin.viewing.display import hide_in_form
-from dynamo_single.exceptions import InvalidCursor, NotSupported, TooManyMatches, UnknownField, UnreadableItem
+from dynamo_single.exceptions import InvalidCursor, TooManyMatches, UnknownField, UnreadableItem
 from dynamo_single.orm.schema.fields.base import IdentityField
 from dynamo_single.orm.schema.registry import layout_of
 from dynamo_single.orm.schema.types import DynamoModel, ModelField
@@ -58,7 +58,7 @@ else:
 
 
 #: The errors of an unsupported list: before a request is sent, or because there are too many matches to read.
-REFUSED_LISTS = (NotSupported, UnknownField)
+REFUSED_LISTS = (NotSupportedError, UnknownField)
 
 
 class DynamoModelAdmin(

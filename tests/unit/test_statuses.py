@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.db import NotSupportedError
 
 from dynamo_single import exceptions
 from dynamo_single.unavailable import status_of
@@ -26,3 +27,7 @@ from dynamo_single.unavailable import status_of
 )
 def test_error_has_its_status(name: str, status: int | None) -> None:
     assert status_of(getattr(exceptions, name)) == status
+
+
+def test_djangos_error_of_a_filter_after_a_union_is_a_bad_request() -> None:
+    assert status_of(NotSupportedError) == 400
