@@ -141,3 +141,10 @@ def test_refused_query_of_a_view_is_a_bad_request(client: APIClient, caplog: Any
     assert response.status_code == 400
     assert response.data == {"detail": "No key supports this filter, search or order."}
     assert "NoAccessPattern" in caplog.text
+
+
+@pytest.mark.parametrize("address", ["/", "/?customer=a", "/?search=a", "/?ordering=number"])
+def test_rows_of_a_union_are_a_bad_request(client: APIClient, orders: list[Order], address: str) -> None:
+    a, b = (Order.objects.filter(customer=each).values("number") for each in "ab")
+    views = view_set(Order, queryset=a.union(b).allow_in_memory(100))
+    assert views.as_view({"get": "list"})(APIRequestFactory().get(address)).status_code == 400
