@@ -61,6 +61,7 @@ def forwards(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
         return
     _refuse_older_items(step)
     _refuse_shared(step)
+    _end_rename_from(step)
     ensure_indexes(step.table, step.operation.indexes(), report=lambda found: this.say(f"    {found}"))
     if step.phases is DECLARE:
         _record(step, lambda form: step.form_change.ended(step.form_change.in_phase(form, step.form_change.last)))
@@ -136,6 +137,7 @@ def record_model(step: Step, alias: str, *, adopt: bool = False) -> None:
     state = run(knowledge.state_of(step.table))
     if step.after.item_type in state.forms:
         return
+    _end_rename_from(step)
     found = evolution_adopt.sample_items(step.table, step.after)
     if found.items:
         if not (adopt or migrate_run.current_run().adopt):
@@ -148,12 +150,28 @@ def record_model(step: Step, alias: str, *, adopt: bool = False) -> None:
     elif found.complete:
         migrate_run.current_run().added.add((step.app_label, step.label))
     is_new = found.complete and not found.items
-    _record(step, lambda form: form_of(step.after, step.label, is_new=is_new))
+    _record(step, lambda form: form_of(step.after, step.label, is_new=is_new), item_type=step.after.item_type)
     source = evolution_adopt.derivation_source(step.after)
     stored = {form.label for form in state.forms.values()} - {label for _, label in migrate_run.current_run().added}
     if source is not None and source.lower() in stored:
         migrate_run.current_run().say(
             f"    It is derived from {source}: manage.py dynamo_rebuild {source} writes its missing items."
+        )
+
+
+def _end_rename_from(step: Step) -> None:
+    """Carry out the rename of the model that had the label of this one, before this model may store the label.
+
+    Sends a GetItem, and the requests of ``drive()`` if there is such a rename. Raises ``ConfigurationError`` if it has
+    to wait.
+    """
+    alias, this = step.after.alias, migrate_run.current_run()
+    opened = drive.changes_in(alias, run(knowledge.state_of(step.table)))
+    former = [each for each in opened if this.step_of(each, drive.step_of).renames_from(step.label)]
+    if former and not drive.drive(alias, this):
+        raise ConfigurationError(
+            f"Cannot apply {step.operation.describe()!r} yet: {former[0].change.migration} still replaces the label "
+            f"{step.label!r} of the model that had it. The work so far is kept. Run migrate again."
         )
 
 
@@ -191,6 +209,7 @@ def forget_model(step: Step, schema_editor: BaseDatabaseSchemaEditor) -> None:
     if schema_editor.collect_sql or not is_responsible(schema_editor.connection.alias):
         return
     item_type, this = step.before.item_type, migrate_run.current_run()
+    this.added.discard((step.app_label, step.label_before))
     form = run(knowledge.state_of(step.table)).forms.get(item_type)
     if form is not None and form.opened:
         drive.drive(step.after.alias, this)
@@ -216,23 +235,30 @@ def is_fresh(step: Step) -> bool:
     added = migrate_run.current_run().added
     fresh = (step.app_label, step.label_before) in added
     if fresh:
+        added.remove((step.app_label, step.label_before))
         added.add((step.app_label, step.label))
     return fresh
 
 
 def _record(
-    step: Step, work: Callable[[StoredForm], StoredForm], is_reverted: bool = False, *, is_open: bool = False
+    step: Step,
+    work: Callable[[StoredForm], StoredForm],
+    is_reverted: bool = False,
+    *,
+    is_open: bool = False,
+    item_type: str = "",
 ) -> None:
     """Change the form that the table records for the model. A model without a form counts as complete.
 
-    Raises ``ConfigurationError`` for the first change of a table of an earlier release, unless that is forced.
+    ``item_type`` is that of a new model, whose label another model may have had. Raises ``ConfigurationError`` for the
+    first change of a table of an earlier release, unless that is forced.
     """
     before, label = (step.after, step.label) if is_reverted else (step.before, step.label_before)
     this = migrate_run.current_run()
 
     def changed(state: TableState) -> TableState:
         state = drive.taken_over(step.after.alias, state, this)
-        name = step.recorded_type(state, is_reverted=is_reverted)
+        name = item_type or step.recorded_type(state, is_reverted=is_reverted)
         known = state.forms.get(name)
         form = work(known or form_of(before, label))
         if form == known:

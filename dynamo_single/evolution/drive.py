@@ -269,7 +269,12 @@ def _outdated(each: _Moving, state: TableState) -> list[str]:
     for item_type in sorted(each.rewrites) if each.follows_code and each.passes else ():
         model = registry.model_of_type(each.found.alias, item_type)
         label = "" if model is None else model._meta.label_lower
-        forms = {name: form for name, form in state.forms.items() if label in (form.label, *form.labels)}
+        forms = {
+            name: form
+            for name, form in state.forms.items()
+            # Another current model may have had the label before.
+            if label in (form.label, *form.labels) and registry.model_of_type(each.found.alias, name) in (None, model)
+        }
         if model is not None and any(
             name != item_type or not is_of(form, Snapshot.of(model)) for name, form in forms.items()
         ):

@@ -171,6 +171,7 @@ class FormChange:
         paused = "" if self.phases is PAUSE and form.paused == self.migration else form.paused
         return replace(
             form,
+            labels=self._labels_in(form),
             **self._keys_in(form, number),
             attributes=self._attributes_in(form, number),
             renames=self._renames_in(form, number),
@@ -182,6 +183,12 @@ class FormChange:
             kept=tuple(sorted({*form.kept} - gone if is_last else {*form.kept} | gone)),
             paused=self.migration if phase.refused == "everybody" else paused,
         )
+
+    def _labels_in(self, form: StoredForm) -> tuple[str, ...]:
+        """Return the other labels of the model while it is renamed: code of before and of after may use its items."""
+        if len(set(self.labels)) == 1:
+            return form.labels
+        return tuple(sorted({*form.labels, *self.labels} - {form.label}))
 
     def _changed_parts(self, form: StoredForm) -> set[str]:
         """Return the parts that differ before and after, except parts whose name is the only difference."""

@@ -296,12 +296,20 @@ class Step:
         """Delete the checkpoints of the migration, which has ended or moved on."""
         delete_checkpoints(self.table, self.app_label, self.place[0])
 
+    def renames_from(self, label: str) -> bool:
+        """Return whether the change renames the model with a label, which another model may get."""
+        return label == self.label_before != self.label
+
     def recorded_type(self, state: TableState, *, is_reverted: bool = False) -> str:
-        """Return the item type under which the table records the model's form."""
+        """Return the item type under which the table records the model's form.
+
+        Another model may have had the label before.
+        """
         item_type = (self.after if is_reverted else self.before).item_type
         labels = {self.label, self.label_before}
-        found = (name for name, form in state.forms.items() if labels & {form.label, *form.labels})
-        return item_type if item_type in state.forms else next(found, item_type)
+        found = [name for name, form in state.forms.items() if form.label in labels]
+        found += [name for name, form in state.forms.items() if labels & {*form.labels}]
+        return item_type if item_type in state.forms else next(iter(found), item_type)
 
     def with_ended_form(self, state: TableState, name: str, form: StoredForm, *, is_reverted: bool) -> TableState:
         """Return the state with the form after the change, under the item type that the items have now."""

@@ -19,7 +19,7 @@ from dynamo_single.exceptions import InvalidValue, NotSupported, UnknownField
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON
 from dynamo_single.orm.query.base import PlannedQuerySet, RowIterable
-from dynamo_single.orm.results import aggregates, measures
+from dynamo_single.orm.results import aggregates, measures, rows
 from dynamo_single.orm.results.columns import Columns, Shape, as_value, columns
 from dynamo_single.orm.results.computation import Computation, Dates
 from dynamo_single.orm.results.measures import Measure
@@ -48,7 +48,7 @@ async def aggregate(
     if not expressions:
         return {}
     state = await queryset._state()
-    if state.interpretation is not None or (computation is not None and computation.makes_rows):
+    if state.interpretation is not None or (computation is not None and rows.chooses(state, computation)):
         return await interpreted.aggregate(queryset, expressions)
     try:
         measures = [

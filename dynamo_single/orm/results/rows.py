@@ -46,6 +46,12 @@ def plan(state: QueryState) -> Plan:
     return _plan_annotated(state, computation)
 
 
+def chooses(state: QueryState, computation: Computation) -> bool:
+    """Return whether the results are groups, or a slice of objects in the order of a measure."""
+    in_order = _read_sorting(state, state.ordering if state.window.is_sliced else (), computation)
+    return computation.makes_rows or any(alias is not None for alias, _ in in_order)
+
+
 def _plan_rows(state: QueryState, computation: Computation) -> Plan:
     """Return the plan of rows that represent several objects each."""
     found = objects.plan_of_matches(state.source())

@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.core.management import CommandError
 
 from accounts.models import User
 from dynamo_single import migrations as items
 from dynamo_single import models
 from dynamo_single.admin.log import LogEntry
+from dynamo_single.evolution import drive
 from dynamo_single.evolution.backfill import Options, Work, run_work
 from dynamo_single.evolution.snapshots import Snapshot
+from dynamo_single.exceptions import FormNotApplied
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.permission_fields import PermissionsAttribute
 from dynamo_single.table import Request, Table
@@ -170,6 +173,124 @@ def test_rename_is_not_reverted_by_later_code(app: History, table: Table) -> Non
     assert labels(table) == wanted("shop")
 
 
+@pytest.mark.parametrize("phase", [0, 1])
+def test_old_and_new_code_use_a_model_while_its_labels_change(app: History, phase: int) -> None:
+    app.migrate(until=phase)
+    new = apps.get_model("histories", "Store")
+    new.objects.create(pk="new")
+    app.forget("Store")
+    declared(app, "Shop")
+    with app.code_of("0001"):
+        old = apps.get_model("histories", "Shop")
+        assert old.objects.get(pk="new").pk == "new"
+
+
+def another_shop(app: History) -> Any:
+    """Declare another model under the name that the renamed one had, with labels in its items."""
+    found = app.model(
+        "Shop",
+        primary=("ANOTHER#{shop_id}", "#METADATA"),
+        options={"item_type": "Another"},
+        kind=models.ContentTypeAttribute(null=True),
+    )
+    app.make()
+    return found
+
+
+@pytest.mark.parametrize("runs", ["one run", "two runs"])
+def test_new_model_under_the_former_name(app: History, table: Table, runs: str) -> None:
+    """It has a form of its own in the table's state."""
+    if runs == "two runs":
+        app.migrate()
+    shop = another_shop(app)
+    app.migrate()
+    assert labels(table) == wanted("store")
+    for model in (apps.get_model("histories", "Store"), shop):
+        model.objects.create(pk="x")
+
+
+def test_new_model_under_the_former_name_waits_for_the_rename(app: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own labels would be replaced as well. Old code is running here."""
+    shop = another_shop(app)
+    with monkeypatch.context() as patch:
+        patch.setattr(drive, "_held_back", lambda table, ready, state, this: list(ready))
+        with pytest.raises(CommandError, match=r"still replaces the label 'histories\.shop'.*Run migrate again"):
+            app.migrate()
+        app.start()
+        with pytest.raises(FormNotApplied):
+            shop.objects.create(pk="x")
+    app.migrate()
+    assert shop.objects.create(pk="x").pk == "x"
+
+
+def test_renames_that_pass_a_name_on(tmp_path: Path, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one waits for the first in the same migration. Old code is running here."""
+    with history(tmp_path, beside=["django.contrib.contenttypes"]) as app:
+        app.model("Inn")
+        badge = declared(app, "Shop")
+        app.make()
+        app.migrate()
+        for number, name in enumerate(("shop", "inn")):
+            badge.objects.create(pk=str(number), kind=f"histories.{name}", owner="x", rights={"histories.view_badge"})
+        app.forget("Inn")
+        inn = app.model("Shop", primary=("INN#{shop_id}", "#METADATA"), options={"item_type": "Inn"})
+        declared(app, "Store")
+        (app.folder / "0002_passed_on.py").write_text(PASSED_ON)
+        with monkeypatch.context() as patch:
+            patch.setattr(drive, "_held_back", lambda table, ready, state, this: list(ready))
+            with pytest.raises(CommandError, match="Rename model Inn to Shop' yet"):
+                app.migrate()
+            app.start()
+            with pytest.raises(FormNotApplied):
+                inn.objects.create(pk="x")
+        app.migrate()
+        assert [found for found, _, _ in labels(table)] == ["histories.shop", "histories.store"]
+
+
+PASSED_ON = """
+from django.db import migrations as django
+from dynamo_single import migrations
+
+class Migration(django.Migration):
+    dependencies = [("histories", "0001_initial")]
+    operations = [migrations.RenameModel("Shop", "Store"), migrations.RenameModel("Inn", "Shop")]
+"""
+
+
+def test_name_of_a_new_model_passes_to_one_with_items(tmp_path: Path, table: Table) -> None:
+    """Items of the second model are converted, although the run added a model of its later name."""
+    with history(tmp_path) as app:
+        app.model("Inn").objects.create(pk="1")
+        app.make()
+        app.migrate("--fake-initial")
+        app.forget("Inn")
+        found = app.model(
+            "Shop",
+            primary=("INN#{shop_id}", "#METADATA"),
+            options={"item_type": "Inn"},
+            rooms=models.IntegerAttribute(default=7),
+        )
+        app.model("Store")
+        (app.folder / "0002_new.py").write_text(NEW_AND_PASSED_ON)
+        app.migrate()
+        assert found.objects.get(pk="1").rooms == 9
+
+
+NEW_AND_PASSED_ON = """
+from django.db import migrations as django
+from dynamo_single import migrations, models
+
+class Migration(django.Migration):
+    dependencies = [("histories", "0001_initial")]
+    operations = [
+        migrations.AddModel("Shop", "Store", models.Key("STORE#{shop_id}", "#METADATA"), {
+            "shop_id": migrations.StoredAttribute("IdAttribute", "shop_id"),
+        }),
+        migrations.RenameModel("Shop", "Store"),
+        migrations.RenameModel("Inn", "Shop"),
+        migrations.AddAttribute("Shop", "rooms", migrations.StoredAttribute("IntegerAttribute", "rooms"), default=9),
+    ]
+"""
 TOPICS = """
 from dynamo_single.permission_fields import PermissionsAttribute
 

@@ -196,6 +196,9 @@ QUERIES: dict[str, Callable[[Shop], Any]] = {
     "computed condition": lambda s: keys(mem(s.all(s.Line)).filter(qty__gt=F("number") * 2)),
     "mixed conditions": lambda s: keys(mem(s.all(s.Customer)).filter(city="Rome", name__endswith="e")),
     "order by a function": lambda s: list(mem(s.all(s.Customer)).order_by(fn.Lower("name")).values_list("pk")),
+    "aggregate of a slice in the order of an aggregate": lambda s: (
+        mem(s.all(s.Product)).annotate(x=Min("stock")).order_by("-x", "pk")[1:3].aggregate(n=Max("reorder_level"))
+    ),
     "order by an annotation": lambda s: list(
         mem(s.all(s.Product)).annotate(x=F("stock") % 5).order_by("-x", "pk").values_list("pk", "x")
     ),
