@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.contrib.admin import ModelAdmin
 from django.contrib.admin.views.main import ChangeList
+from django.db.models import Q
 from django.http import HttpRequest
 from msgspec import Struct
 
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         lacking: list[MissingPart]
         unserved: list[Any]
         request: HttpRequest
+        followed: tuple[tuple[bool, Q], ...]
 
         def without_search(self) -> Any: ...
 else:

@@ -68,6 +68,7 @@ class KeyChangeList(ScanningChangeList):
             super().__init__(*args, **kwargs)
             if not _is_action(request) and not downloads.is_download(request):
                 self._ask_filters(request)
+                related.warn_of_search(request, self.model_admin, self._searched())
         self._describe(request)
         self._serve_dates_of_others(request)
         hide_in_list(self, request)
@@ -84,22 +85,34 @@ class KeyChangeList(ScanningChangeList):
             self.filter_params.pop(name, None)
         self.root_queryset = in_memory.with_cache(request, self.model_admin, self.root_queryset)
         try:
-            queryset = super().get_queryset(request, exclude_parameters)
+            queryset: Any = super().get_queryset(request, exclude_parameters)
         except IncorrectLookupParameters as error:
             # Django would show the whole list instead of reporting a wrong filter.
             if error.args and isinstance(error.args[0], DynamoSingleError):
                 raise error.args[0] from error
             raise
+        may_follow = exclude_parameters is None and self._may_compare_rows(request)
+        self.followed = ()
         try:
-            return related.resolved(request, self.model_admin, queryset)
+            if not may_follow or self.place is None or not self.place.follows:
+                return related.resolved(request, self.model_admin, queryset)
         except related.TooManyRelated:
-            names = [str(name) for name in self.search_fields] if self.query else []
-            is_left_out = not downloads.is_download(request) and related.leave_out_search(
-                request, self.model_admin, names
-            )
-            if not is_left_out:
+            is_page = not downloads.is_download(request) and not self._is_scanned and self.place is None
+            if is_page and self.query and related.leave_out_search(request, self.model, self._searched()):
+                return self.get_queryset(request, exclude_parameters)
+            if not may_follow:
                 raise
-            return self.get_queryset(request, exclude_parameters)
+        # The page must not show this queryset without them: ``get_results()`` scans.
+        self.followed = queryset._asked.inside
+        return related.without_conditions(queryset)
+
+    def _searched(self) -> list[str]:
+        return [str(name) for name in self.search_fields]
+
+    def _may_compare_rows(self, request: HttpRequest) -> bool:
+        """Return whether a scan may compare conditions: for a page of rows, or for an action on rows that it names."""
+        is_named = request.POST.get("select_across", "0") in ("0", "")
+        return bool(self.scan_budget) and is_named and not downloads.is_download(request)
 
     def get_filters_params(self, params: Any = None) -> dict[str, object]:
         """Return Django's parameters without the page's size, which is not a filter."""
@@ -221,9 +234,8 @@ class KeyChangeList(ScanningChangeList):
             self.result_list: Any = []
             self.result_count = 0
             return
-        place = None if self._scan is None else stepwise.read_progress(request, self._scan)
-        if place is not None and self.scan_budget:
-            self.look_through(place)
+        if self.place is not None or self.followed:
+            self.look_through(self.place or stepwise.ScanProgress())
             return
         if self._cursor is not None:
             self._read_by_keys(request)
@@ -293,8 +305,7 @@ class KeyChangeList(ScanningChangeList):
             self.__dict__.update(before)  # the page has already decided how it shows its filters
 
     def _explain_search(self, request: HttpRequest) -> None:
-        fields = [str(name) for name in self.search_fields]
-        _found, used = search.search_by_keys(self.without_search(), fields, self.query.strip())
+        _found, used = search.search_by_keys(self.without_search(), self._searched(), self.query.strip())
         self.found_by_keys = search.result_text(used, self.query.strip()) if used else ""
 
     def _read(self, request: HttpRequest) -> None:

@@ -1,7 +1,8 @@
 """Filters and searches of a list over relations: ``company__name``, ``people__name``, ``tags__word``.
 
 The related objects are read first, up to the list's bound, and the list is filtered by their keys. Keys, the rows in
-memory and a scan then serve these keys like any other condition.
+memory and a scan then serve these keys like any other condition. If more related objects match, a scan reads those of
+each row that it finds.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from django.contrib import messages
-from django.db.models import Model
+from django.db.models import Model, Q
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from msgspec.structs import replace
@@ -21,6 +22,10 @@ from dynamo_single.admin.lists import in_memory, search
 from dynamo_single.admin.references import is_served_by_keys
 from dynamo_single.admin.viewing.rules import may_view, narrowed_queryset
 from dynamo_single.exceptions import TooManyMatches
+from dynamo_single.orm.conditions.lowering import lower
+from dynamo_single.orm.conditions.matching import matches
+from dynamo_single.orm.query.state import state_of
+from dynamo_single.orm.relations import filters
 from dynamo_single.orm.relations.paths import step_of
 from dynamo_single.table.flow import run
 
@@ -30,22 +35,38 @@ _READ: Final = "_dynamo_single_related"
 _LEFT_OUT: Final = "_dynamo_single_own_search"
 
 
+#: The conditions of a queryset on related objects, and whether each is negated.
+Conditions = tuple[tuple[bool, Q], ...]
+
+
 class TooManyRelated(TooManyMatches):
     """A filter or a search would have to read too many related objects. This exception stays inside the admin."""
 
 
-def leave_out_search(request: HttpRequest, model_admin: Any, names: Sequence[str]) -> bool:
-    """Search only in the list's own attributes for the rest of the request, with a message of what is left out.
+def leave_out_search(request: HttpRequest, model: Any, names: Sequence[str]) -> bool:
+    """Search only in the list's own attributes until ``include_search()``.
 
     Returns ``False`` if that is already so, or if all search fields are in related objects.
     """
-    outside = [name for name in names if is_outside(model_admin.model, name)]
+    outside = [name for name in names if is_outside(model, name)]
     if request.__dict__.get(_LEFT_OUT) or len(outside) in (0, len(names)):
         return False
     request.__dict__[_LEFT_OUT] = True
-    what = [_("the search in %(column)s") % {"column": _column(model_admin.model, name)} for name in outside]
-    messages.warning(request, too_many_text(model_admin, ", ".join(what)), fail_silently=True)
     return True
+
+
+def include_search(request: HttpRequest) -> bool:
+    """Search in related objects again; return whether they were left out."""
+    return bool(request.__dict__.pop(_LEFT_OUT, False))
+
+
+def warn_of_search(request: HttpRequest, model_admin: Any, names: Sequence[str]) -> None:
+    """Add the message of what the search leaves out, if it does."""
+    if request.__dict__.get(_LEFT_OUT):
+        model = model_admin.model
+        outside = [_column(model, name) for name in names if is_outside(model, name)]
+        what = [_("the search in %(column)s") % {"column": each} for each in outside]
+        messages.warning(request, too_many_text(model_admin, ", ".join(what)), fail_silently=True)
 
 
 def _column(model: Any, name: str) -> str:
@@ -82,19 +103,54 @@ def resolved(request: HttpRequest, model_admin: Any, queryset: Any) -> Any:
     if asked is None or not asked.inside or not limit:
         return queryset
     known: dict[Any, Any] = request.__dict__.setdefault(_READ, {})
-    result = queryset._asking(replace(asked, inside=()))
+    result = without_conditions(queryset)
     for is_negated, condition in asked.inside:
         name = queryset.model, asked.visibility, is_negated, repr(condition)
         if name not in known:
-            rows = queryset.model._base_manager.all()._asking(
-                replace(asked, inside=((is_negated, condition),), in_memory=limit, cached_lists=None)
-            )
             try:
-                known[name] = run(rows._narrowed()).query.where
+                known[name] = run(_asking(queryset, ((is_negated, condition),), limit)._narrowed()).query.where
             except TooManyMatches as error:
-                raise TooManyRelated(str(error), limit=limit) from error
+                known[name] = TooManyRelated(str(error), limit=limit)
+        if isinstance(known[name], TooManyRelated):
+            raise known[name]
         result.query.where.add(known[name].clone(), "AND")
     return result
+
+
+def without_conditions(queryset: Any) -> Any:
+    """Return a queryset without its conditions on related objects, which ``matching_rows()`` then compares."""
+    return queryset._asking(replace(queryset._asked, inside=()))
+
+
+def matching_rows(queryset: Any, conditions: Conditions, rows: Sequence[Any]) -> list[Any]:
+    """Return the rows whose related objects meet the conditions, in the order of the rows.
+
+    Sends a BatchGetItem for each hundred references, and for each row a Query of one match in a relation to several.
+    Raises ``TooManyRelated`` if the rows refer to more than ``MAX_OTHERS`` objects.
+    """
+    if not rows or not conditions:
+        return list(rows)
+    try:
+        narrowed = run(_asking(queryset, conditions, in_memory.MAX_OTHERS)._narrowed_for(rows))
+    except TooManyMatches as error:
+        raise TooManyRelated(str(error), limit=in_memory.MAX_OTHERS) from error
+    # With the options of the list, Python compares all of the condition.
+    found = without_conditions(queryset)
+    found.query.where = narrowed.query.where
+    state = state_of(found)
+    condition = lower(state.where, state.layout)
+    return [row for row in rows if matches(condition, row._stored)]
+
+
+def leads_to_several(model: Any, conditions: Conditions) -> bool:
+    """Return whether ``matching_rows()`` sends a Query for each row."""
+    return any(filters.leads_to_several(model, each) for _negated, each in conditions)
+
+
+def _asking(queryset: Any, conditions: Conditions, limit: int) -> Any:
+    """Return a queryset of all rows that meet conditions on related objects, of which it reads up to the bound."""
+    asked = replace(queryset._asked, inside=conditions, in_memory=limit, cached_lists=None)
+    return queryset.model._base_manager.all()._asking(asked)
 
 
 #: The most rows whose related objects are read with a Query each, if no key lists the related objects.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from django.http import HttpRequest, QueryDict
 from django.utils.crypto import salted_hmac
 
 from dynamo_single.admin import types
-from dynamo_single.admin.lists import in_memory, stepwise
+from dynamo_single.admin.lists import in_memory, related, stepwise
 from dynamo_single.admin.viewing.rules import sees_all
 
 #: Django's parameter with the columns of the order.
@@ -53,13 +54,25 @@ class ScanningChangeList(types.KeyChangeList):
     #: The progress of the scan; ``None`` if the page does not scan.
     progress: stepwise.ScanProgress | None = None
     progress_text = ""
+    #: The conditions on related objects that a scan compares row by row, because too many objects meet them.
+    followed: related.Conditions = ()
+    #: Whether the page is a step of a scan.
+    _is_scanned = False
     #: The parameter of the address: ``None`` if it is missing.
     _scan: str | None = None
     #: Whether links contain a position at which a scan may begin.
     _offers_scan = False
 
+    @functools.cached_property
+    def place(self) -> stepwise.ScanProgress | None:
+        """The position in the address; ``None`` without one, for an offer, and if the list is not scanned."""
+        return stepwise.read_progress(self.request, self._scan) if self._scan is not None and self.scan_budget else None
+
     def look_through(self, before: stepwise.ScanProgress) -> None:
         """Read the next step, and show its rows instead of a page of the list."""
+        self._is_scanned = True
+        if related.include_search(self.request):
+            self.queryset = self.get_queryset(self.request)
         self.is_counted = False
         self.list_editable = ()
         self.result_list, self.progress = stepwise.next_rows(self, self.list_per_page, before)

@@ -9,6 +9,7 @@ The paginator of this module serves Django's numbered pages from keys, and count
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from django.core import signing
@@ -17,7 +18,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from msgspec import Struct
 
-from dynamo_single.admin.lists import in_memory
+from dynamo_single.admin.lists import in_memory, related
 from dynamo_single.admin.references import is_exact
 from dynamo_single.admin.types import KeyChangeList
 from dynamo_single.costs import measure_requests
@@ -36,13 +37,17 @@ SCAN_VAR = "scan"
 #: The number of rows that are read at a time, and the most requests that this takes.
 _CHUNK = 250
 _MAX_REQUESTS = 5
+#: The same number if each row takes a request for its related objects, and the requests after which a step ends.
+_CHUNK_OF_RELATED = 25
+_MAX_RELATED_REQUESTS = 100
 _SALT = "dynamo_single.admin.scanning"
 
 
 class ScanProgress(Struct, frozen=True):
     """The progress of a scan: the cursor of the next step, and what was read, found and consumed so far.
 
-    ``is_over`` is set if there are no more rows, or if the budget is used up.
+    ``is_over`` is set if there are no more rows, or if the budget is used up, and ``follows`` if the related objects of
+    each row are read because more of them match than a list may hold.
     """
 
     cursor: str = ""
@@ -52,6 +57,7 @@ class ScanProgress(Struct, frozen=True):
     units: float = 0.0
     budget: int = 0
     is_over: bool = False
+    follows: bool = False
 
     @property
     def is_at_the_end(self) -> bool:
@@ -62,7 +68,7 @@ class ScanProgress(Struct, frozen=True):
 def sign_progress(request: HttpRequest, progress: ScanProgress | None = None) -> str:
     """Return the progress for an address, signed for the user; without a progress, return the beginning."""
     values = progress or ScanProgress()
-    found = [values.cursor, values.read, values.found, values.requests, values.units]
+    found = [values.cursor, values.read, values.found, values.requests, values.units, values.follows]
     return signing.dumps(found, salt=_salt(request))
 
 
@@ -81,7 +87,11 @@ def read_progress(request: HttpRequest, text: str) -> ScanProgress | None:
         return ScanProgress()
     try:
         found = signing.loads(text, salt=_salt(request))
-        return ScanProgress(*found) if found else None
+        if not found:
+            return None
+        # A position of before says nothing about related objects.
+        cursor, read, total, requests, units, follows = [*found, False][:6]
+        return ScanProgress(cursor, read, total, requests, units, follows=follows)
     except (signing.BadSignature, ValueError) as error:
         raise InvalidCursor("The position in the list did not come from this site.") from error
 
@@ -98,21 +108,26 @@ def scan_budget(model_admin: Any) -> int:
 def next_rows(changelist: KeyChangeList, wanted: int, before: ScanProgress) -> tuple[list[Any], ScanProgress]:
     """Return the next rows, ``wanted`` or a few more if there are that many, and the progress after them.
 
-    Reads about as many items as a list may hold in memory, and no more than the rest of the budget and one chunk.
+    Reads about as many items as a list may hold in memory, and no more than the rest of the budget and one chunk. If it
+    reads the related objects of each row, it ends after about a hundred requests.
     """
-    queryset, limit = changelist.queryset, in_memory.others_limit_of(changelist.model_admin) or _CHUNK
-    budget = scan_budget(changelist.model_admin)
-    (source, is_listed), condition = _source(changelist), _condition(queryset)
+    queryset, admin = changelist.queryset, changelist.model_admin
+    limit, budget = in_memory.others_limit_of(admin) or _CHUNK, scan_budget(admin)
+    (source, is_listed), condition, followed = _source(changelist), _condition(queryset), changelist.followed
+    chunk = _CHUNK_OF_RELATED if related.leads_to_several(queryset.model, followed) else _CHUNK
+    most_requests = _MAX_RELATED_REQUESTS if followed else sys.maxsize
     found: list[Any] = []
     cursor, read, looked = before.cursor, before.read, 0
     with measure_requests() as costs:
         while True:
-            page = source.page(_CHUNK, cursor or None, max_requests=_MAX_REQUESTS)
-            found += [row for row in page if matches(condition, row._stored)]
+            page = source.page(chunk, cursor or None, max_requests=_MAX_REQUESTS)
+            rows = [row for row in page if matches(condition, row._stored)]
+            found += related.matching_rows(queryset, followed, rows)
             cursor, looked = page.next_cursor or "", looked + len(page)
             # A scan of the whole table also reads the items of other models.
             read = before.read + (looked if is_listed else costs.items_read)
-            if not cursor or len(found) >= wanted or read - before.read >= limit or read >= budget:
+            is_enough = len(found) >= wanted or read - before.read >= limit or costs.requests >= most_requests
+            if not cursor or is_enough or read >= budget:
                 break
     run(prefetch.fetch_related(found, state_of(queryset).related_reads))
     progress = ScanProgress(
@@ -123,6 +138,7 @@ def next_rows(changelist: KeyChangeList, wanted: int, before: ScanProgress) -> t
         before.units + costs.read_units,
         budget,
         is_over=not cursor or read >= budget,
+        follows=bool(followed),
     )
     return found, progress
 

@@ -233,6 +233,14 @@ class StatefulQuerySet(models.QuerySet[M]):
         """Return whether a condition names an attribute of a related object."""
         raise NotImplementedError
 
+    async def _narrowed_for(self, objects: Sequence[models.Model]) -> Self:
+        """Return the queryset that has these of its objects, without conditions on related objects.
+
+        Sends a BatchGetItem for each hundred references, and for each object a Query in a relation to several.
+        """
+        read_all, read = subqueries.with_subquery_values, subqueries.subquery_values
+        return cast(Self, await steps.narrowed(self, read_all, read, objects))
+
     async def _narrowed(self) -> Self:
         """Return the queryset that replaces this one after that read."""
         if not self._asked.inside:

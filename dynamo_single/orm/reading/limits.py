@@ -21,6 +21,8 @@ class Steps:
 
     #: Whether the results of a queryset are held as well, after it was evaluated: those of a ``Prefetch`` are.
     holds_results = False
+    #: Whether each step reads only what known objects refer to, rather than all that meets its condition.
+    starts_at_objects = False
 
     def __init__(self, limit: int, before: Steps | None = None) -> None:
         self.limit = limit
@@ -74,6 +76,12 @@ class HeldSteps(Steps):
     """The steps of one ``prefetch_related()``: the objects that it reads for, and those of each ``Prefetch``."""
 
     holds_results = True
+
+
+class ObjectSteps(Steps):
+    """The steps of conditions on known objects: each reads only what the objects of the step before refer to."""
+
+    starts_at_objects = True
 
 
 def size_of(objects: Iterable[Any]) -> int:

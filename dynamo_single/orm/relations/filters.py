@@ -35,11 +35,14 @@ def leads_on(model: type[DynamoModel], conditions: Iterable[Any]) -> bool:
 
 
 def leads_to_several(model: type[DynamoModel], condition: Any) -> bool:
-    """Return whether a part of a condition is about a relation to several objects, negated or not."""
+    """Return whether a step of a part of a condition is one to several objects, negated or not."""
     if isinstance(condition, Q):
         return any(leads_to_several(model, each) for each in condition.children)
     found = step_of(model, str(condition[0])) if isinstance(condition, tuple) else None
-    return found is not None and found[0].is_plural
+    if found is None:
+        return False
+    step, rest = found
+    return step.is_plural or leads_to_several(step.model, (step.name(rest), None))
 
 
 def in_steps(model: type[DynamoModel], condition: Q, source: Source, *, is_negated: bool = False) -> Q:

@@ -6,7 +6,7 @@ requests.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -14,7 +14,7 @@ from django.db.models import Q
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import NoAccessPattern, NotSupported
-from dynamo_single.orm.reading.limits import Steps
+from dynamo_single.orm.reading.limits import ObjectSteps, Steps
 from dynamo_single.orm.relations import filters
 from dynamo_single.orm.relations.filters import in_steps
 from dynamo_single.orm.results.state import DEFAULT_LIMIT, Asked
@@ -54,19 +54,25 @@ def checked(queryset: Any, condition: Any, *, is_negated: bool) -> Any:
     return in_steps(queryset.model, condition, partial(source, asked, Steps(DEFAULT_LIMIT)), is_negated=is_negated)
 
 
-async def narrowed(queryset: Any, read_all: ConditionReader, read: ValuesReader) -> Any:
+async def narrowed(
+    queryset: Any, read_all: ConditionReader, read: ValuesReader, objects: Sequence[Any] | None = None
+) -> Any:
     """Return the queryset with the keys of its steps as conditions.
 
     ``read`` reads the keys of a queryset, and ``read_all`` replaces each queryset in a condition by its keys. Sends
     the requests of each step. Raises ``NotSupported`` without a bound, and ``TooManyMatches`` above it.
+
+    With ``objects``, the conditions hold for these objects only. The steps begin at them: a BatchGetItem for each
+    hundred references, and for each object a Query of one match in a relation to several.
     """
     asked = queryset._asked
     if not is_bounded(queryset):
         _refuse(queryset)
-    steps = asked.steps or Steps(asked.in_memory or DEFAULT_LIMIT)
+    kind = Steps if objects is None else ObjectSteps
+    steps = asked.steps or kind(asked.in_memory or DEFAULT_LIMIT)
     result = queryset._asking(replace(asked, inside=(), steps=steps))
     steps.has_several |= any(filters.leads_to_several(queryset.model, each) for _, each in asked.inside)
-    values = partial(_values, result, read)
+    values = partial(_values, result, read, objects)
     for is_negated, condition in asked.inside:
         found = in_steps(queryset.model, condition, partial(source, asked, steps), is_negated=is_negated)
         found = await read_all(found, values)
@@ -76,22 +82,31 @@ async def narrowed(queryset: Any, read_all: ConditionReader, read: ValuesReader)
     return result
 
 
-async def _values(outer: Any, read: ValuesReader, name: str, queryset: Any) -> list[Any]:
+async def _values(outer: Any, read: ValuesReader, objects: Sequence[Any] | None, name: str, queryset: Any) -> list[Any]:
     """Return the keys of a step; if no key supports it, the possible keys of the outer objects are read first."""
-    if queryset._asked.steps is None and outer._asked.in_memory is not None:
+    steps = queryset._asked.steps
+    if steps is None and outer._asked.in_memory is not None:
         # A queryset of the caller's after __in, which shares the limit.
         shared = replace(queryset._asked, steps=outer._asked.steps, in_memory_bytes=outer._asked.in_memory_bytes)
         return await read(name, queryset._asking(shared))
-    try:
-        return await read(name, queryset)
-    except NoAccessPattern:
-        if queryset._asked.steps is None:
-            raise
+    if steps is None or not steps.starts_at_objects:
+        try:
+            return await read(name, queryset)
+        except NoAccessPattern:
+            if steps is None:
+                raise
+    near = name.removesuffix("__in")
+    if objects is None:
         whole = outer._chain()
         whole.query.clear_limits()
-        known = await read(name, whole.order_by().values_list(name.removesuffix("__in"), flat=True))
-        (column,) = queryset._asked.columns.names
+        known = await read(name, whole.order_by().values_list(near, flat=True))
+    else:
+        known = [key for key in dict.fromkeys(getattr(each, near) for each in objects) if key is not None]
+    (column,) = queryset._asked.columns.names
+    if column == "pk" or not steps.starts_at_objects:
         return await read(name, queryset.filter(**{f"{column}__in": known}))
+    # Whether there is a match is enough: one object may have any number of them.
+    return [key for each in known for key in await read(name, queryset.filter(**{column: each})[:1])]
 
 
 def _refuse(queryset: Any) -> NoReturn:

@@ -7,9 +7,13 @@ import datetime
 import pytest
 from django.contrib import admin
 from django.contrib.admin.sites import all_sites
+from django.db.models import Q
 from django.urls import path
 
 from dynamo_single.admin import DynamoAdminSite, DynamoModelAdmin
+from dynamo_single.admin.lists import related, stepwise
+from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.testing import assert_requests
 from project.directory.models import Company, Person
 from tests.catalog.servers import GameServer, GameTag
 from tests.contract.conftest import Pages, shown, text_of
@@ -109,6 +113,8 @@ def large(lists: Pages, monkeypatch: pytest.MonkeyPatch) -> Pages:
     return lists
 
 
+DOTS = [f"Dot {number}" for number in range(4)]
+EVES = [f"Eve {number}" for number in range(4)]
 FILTERED = [
     (COMPANY, "people__name=Ada", ["Acme"]),
     (COMPANY, "people__role__exact=founder", ["Bolt"]),
@@ -167,33 +173,86 @@ def test_relation_filters_large_list(large: Pages, page: str, asked: str, names:
 
 
 @pytest.mark.parametrize(
-    ("asked", "column"),
+    ("page", "asked", "names"),
     [
-        (f"{COMPANY}?q=cle", "people: name"),
-        (f"{PERSON}?q=acm", "company: name"),
-        (f"{SERVER}?q=red", "tags: word"),
+        (COMPANY, "people__role__exact=manager", DOTS),
+        (COMPANY, "people__role__exact=manager&q=dot", DOTS),
+        (COMPANY, "person__email__isempty=1", ["Bolt", *DOTS]),
+        (COMPANY, "q=cle", ["Bolt"]),
+        (PERSON, "company__founded__isnull=False", EVES),
+        (PERSON, "company__stock__isempty=0", ["Ada", "Ben", *EVES]),
+        (PERSON, "q=dot", EVES),
+        (SERVER, "q=red", ["Two"]),
+        (TAG, "q=two", ["blue", "red"]),
     ],
 )
-def test_search_past_bound_of_relation_finds_own_attributes(large: Pages, asked: str, column: str) -> None:
-    """The page names the part of the search that it leaves out, and continues step by step."""
-    response = large.get(asked)
-    assert response.context["cl"].progress is not None
-    assert f"so this page is shown without the search in {column}." in text_of(response)
+def test_filter_past_bound_of_relation_scans_list(large: Pages, page: str, asked: str, names: list[str]) -> None:
+    """The related objects of each row are read, also in the steps that follow."""
+    found, address = [], f"{page}?{asked}"
+    while address:
+        response = large.get(address)
+        found += shown(response, "word" if page == TAG else "name")
+        address = page + link if (link := response.context["cl"].scan_link) else ""
+    assert (response.status_code, sorted(found)) == (200, names)
 
 
-@pytest.mark.parametrize(
-    ("page", "asked"),
-    [
-        (COMPANY, "q=cle&_csv="),
-        (COMPANY, "people__role__exact=manager"),
-        (COMPANY, "people__role__exact=manager&q=dot"),
-        (TAG, "q=two"),
-    ],
-)
-def test_filter_past_bound_of_relation_leads_back_to_list(large: Pages, page: str, asked: str) -> None:
-    """With the reason; a file, a filter and a search of nothing else cannot leave a part out."""
-    response = large.client.get(f"/admin/{page}?{asked}", follow=True)
-    assert (response.status_code, response.redirect_chain) == (200, [(f"/admin/{page}?e=1", 302)])
+def test_search_past_bound_of_relation_names_what_keys_leave_out(large: Pages) -> None:
+    """Keys find the beginning of a name; the page offers a scan, which finds the names of related objects too."""
+    response = large.get(f"{COMPANY}?q=Bolt")
+    assert response.context["cl"].progress is None
+    assert "so this page is shown without the search in people: name." in text_of(response)
+    assert response.context["cl"].scan_link
+
+
+def test_action_past_bound_of_relation_is_about_chosen_rows(large: Pages) -> None:
+    """The page has found them; their related objects are not compared again."""
+    dots = Company.objects.filter(name__startswith="Dot")[:2]
+    chosen = {"action": "delete_selected", "_selected_action": [each.pk for each in dots], "post": "yes"}
+    large.client.post(f"/admin/{COMPANY}?people__role__exact=manager", chosen, follow=True)
+    assert sorted(each.name for each in Company.objects.filter(name__startswith="Dot")) == DOTS[2:]
+
+
+MANAGERS = f"{COMPANY}?people__role__exact=manager"
+
+
+@pytest.fixture
+def step(large: Pages, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of the second step of a scan."""
+    monkeypatch.setattr(stepwise, "_CHUNK_OF_RELATED", 2)
+    monkeypatch.setattr(CompanyAdmin, "list_per_page", 1)
+    return f"/admin/{COMPANY}{large.get(MANAGERS).context['cl'].scan_link}"
+
+
+def test_step_that_follows_relations_does_not_count_all_related_objects_again(large: Pages, step: str) -> None:
+    """The position in the address says that there are too many."""
+    # The session and the user; a page of two rows, a match for each of them, and the choices of a filter.
+    with assert_requests(["GetItem", "GetItem", "Query", "Query", "Query", "Query"]):
+        large.client.get(step)
+
+
+@pytest.mark.parametrize("address", [f"/admin/{COMPANY}?q=cle", f"/admin/{MANAGERS}", ""])
+def test_file_past_bound_of_relation_leads_back_to_list(large: Pages, step: str, address: str) -> None:
+    """With the reason: a file must not leave a part out, and is not read in steps."""
+    response = large.client.get(f"{address or step}&_csv=", follow=True)
+    assert (response.status_code, response.redirect_chain) == (200, [(f"/admin/{COMPANY}?e=1", 302)])
+    assert "More than 3 related objects would have to be read" in text_of(response)
+
+
+@pytest.mark.parametrize("address", [f"/admin/{MANAGERS}", ""])
+def test_action_on_all_rows_past_bound_of_relation_is_refused(large: Pages, step: str, address: str) -> None:
+    """Rows that the filter leaves out must not be deleted."""
+    chosen = Company.objects.get(name="Acme").pk
+    sent = {"action": "delete_selected", "_selected_action": chosen, "select_across": "1", "post": "yes"}
+    assert large.client.post(address or step, sent).status_code == 400
+    assert Company.objects.count() == 6
+
+
+def test_filter_past_bound_of_relation_leads_back_to_list_that_is_not_scanned(
+    large: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the reason."""
+    monkeypatch.setattr(DynamoModelAdmin, "list_scan_budget", 0)
+    response = large.client.get(f"/admin/{MANAGERS}", follow=True)
     assert "More than 3 related objects would have to be read" in text_of(response)
 
 
@@ -212,3 +271,30 @@ def test_children_are_no_column() -> None:
 def test_django_checks_accept_children() -> None:
     """A filter may name ``Children`` as queries do."""
     assert CompanyAdmin(Company, site).check() == []
+
+
+@pytest.mark.parametrize(
+    ("model", "condition"),
+    [
+        (Company, Q(people__role="member", people__name="Ada")),
+        (Company, Q(people=None)),
+        (Company, Q(people__email=None)),
+        (Company, Q(name="Bolt") | Q(people__company__people__name="Ben")),
+        (Person, Q(company__stock=None)),
+        (Person, Q(company__people__name="Ben")),
+        (GameServer, Q(tags__word="red") | Q(name="One")),
+        (GameServer, Q(tags__servers__tags__word="red")),
+        (GameTag, Q(servers__tags__isnull=True)),
+        (GameTag, Q(servers__isnull=False)),
+    ],
+)
+@pytest.mark.parametrize("is_negated", [False, True])
+def test_related_objects_of_known_rows_decide_as_all_do(
+    large: Pages, model: type[DynamoModel], condition: Q, is_negated: bool
+) -> None:
+    """The steps begin at the rows instead of at the last relation."""
+    rows = list(model.objects.all())
+    filtered = model.objects.filter(~condition if is_negated else condition).allow_in_memory(1000)
+    asked = model.objects.exclude(condition) if is_negated else model.objects.filter(condition)
+    found = related.matching_rows(model.objects.all(), asked._asked.inside, rows)
+    assert [each.pk for each in found] == [each.pk for each in rows if each in set(filtered)]
