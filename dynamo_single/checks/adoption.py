@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 
 from django.core.checks import Error
 from django.db.models import CheckConstraint
@@ -11,7 +10,6 @@ from django.utils.module_loading import import_string
 from pynamodb.models import Model as PynamoDBModel
 
 from dynamo_single.conf import table_settings
-from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.effects.counters import parent_counters
 from dynamo_single.orm.items.unique_rules import rules_of
 from dynamo_single.orm.rollout import knowledge
@@ -27,16 +25,15 @@ def check_companion(model: type[DynamoModel]) -> Iterator[Error]:
     if settings.keeps_own_items:
         return
     needed = f"DYNAMO_SINGLE[{alias!r}]['OWNS'] to False and " if settings.owns else ""
-    with suppress(ConfigurationError):  # E003 and E009 report an invalid declaration
-        for what, instead in _needs(model):
-            yield Error(
-                f"{model._meta.label} {what}, which the app cannot store: {settings.without_own_items}, and the table "
-                "has no companion.",
-                hint=f"Set {needed}DYNAMO_SINGLE[{alias!r}]['COMPANION'] to the alias of a table of your own, or "
-                f"{instead}.",
-                obj=model,
-                id="dynamo_single.E045",
-            )
+    for what, instead in _needs(model):
+        yield Error(
+            f"{model._meta.label} {what}, which the app cannot store: {settings.without_own_items}, and the table "
+            "has no companion.",
+            hint=f"Set {needed}DYNAMO_SINGLE[{alias!r}]['COMPANION'] to the alias of a table of your own, or "
+            f"{instead}.",
+            obj=model,
+            id="dynamo_single.E045",
+        )
 
 
 def _needs(model: type[DynamoModel]) -> Iterator[tuple[str, str]]:
@@ -57,14 +54,13 @@ def check_shared(model: type[DynamoModel]) -> Iterator[Error]:
     """
     if not model._options.shared:
         return
-    with suppress(ConfigurationError):  # E003 and E009 report an invalid declaration
-        for what, why, instead in (*_kept_by_writers(model), *_lost_by_saving(model), *_unknown_to_others(model)):
-            yield Error(
-                f"{model._meta.label} has Meta.shared and {what}: {why}.",
-                hint=f"{instead}, or remove Meta.shared once the other program has stopped writing.",
-                obj=model,
-                id="dynamo_single.E046",
-            )
+    for what, why, instead in (*_kept_by_writers(model), *_lost_by_saving(model), *_unknown_to_others(model)):
+        yield Error(
+            f"{model._meta.label} has Meta.shared and {what}: {why}.",
+            hint=f"{instead}, or remove Meta.shared once the other program has stopped writing.",
+            obj=model,
+            id="dynamo_single.E046",
+        )
 
 
 _Unsafe = tuple[str, str, str]

@@ -7,7 +7,6 @@ enforced when an object is written. If two objects do get the same key, creating
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import combinations, product
 from typing import Any, Final
 
@@ -166,26 +165,25 @@ def check_single_key(model: type[DynamoModel]) -> Iterator[Error]:
     alias = model._options.alias
     if table_settings(alias).key != "id":
         return
-    with suppress(ConfigurationError):  # reported by E003
-        if not is_by_id(model):
-            primary = registry.layout_of(model).primary
-            yield Error(
-                f"The key of the table {alias!r} is 'id' alone, but the primary key "
-                f"{primary.partition.source!r} / {primary.sort.source!r} does not belong to a record: no "
-                "query could find an item by a part of it.",
-                hint="Derive the model from models.Record, without a primary key of its own and with the id that it "
-                "makes; or name another table in Meta.table.",
-                obj=model,
-                id="dynamo_single.E033",
-            )
-        elif not prefix_of(model) and (others := _conflicting_records(model)):
-            yield Error(
-                f"{model._meta.label} and {', '.join(others)} have id_prefix = '' in the table {alias!r}, "
-                "whose key is 'id' alone: an identifier would not identify the model of its item.",
-                hint="Give all but one of them an id_prefix, or another table in Meta.table.",
-                obj=model,
-                id="dynamo_single.E033",
-            )
+    if not is_by_id(model):
+        primary = registry.layout_of(model).primary
+        yield Error(
+            f"The key of the table {alias!r} is 'id' alone, but the primary key "
+            f"{primary.partition.source!r} / {primary.sort.source!r} does not belong to a record: no "
+            "query could find an item by a part of it.",
+            hint="Derive the model from models.Record, without a primary key of its own and with the id that it "
+            "makes; or name another table in Meta.table.",
+            obj=model,
+            id="dynamo_single.E033",
+        )
+    elif not prefix_of(model) and (others := _conflicting_records(model)):
+        yield Error(
+            f"{model._meta.label} and {', '.join(others)} have id_prefix = '' in the table {alias!r}, "
+            "whose key is 'id' alone: an identifier would not identify the model of its item.",
+            hint="Give all but one of them an id_prefix, or another table in Meta.table.",
+            obj=model,
+            id="dynamo_single.E033",
+        )
 
 
 def _conflicting_records(model: type[DynamoModel]) -> list[str]:

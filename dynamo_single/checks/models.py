@@ -5,7 +5,7 @@ Django itself calls ``Model.check()``. The messages of that method do not belong
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -55,30 +55,37 @@ def check_models(app_configs: Sequence[AppConfig] | None = None, **kwargs: objec
 
 def check_model(model: type[DynamoModel]) -> list[CheckMessage]:
     """Return the messages for one model and its references. Reads no table; every key is assumed to be complete."""
+    checks: tuple[Callable[[type[DynamoModel]], Iterator[CheckMessage]], ...] = (
+        _check_names,
+        _check_layout,
+        _check_children,
+        check_says_on_delete,
+        check_on_delete,
+        check_many_to_many,
+        check_derived_expiry,
+        check_partitions,
+        _check_copies,
+        _check_counters,
+        _check_stored,
+        _check_schema,
+        _check_typed_maps,
+        _check_unique,
+        _check_former_options,
+        _check_managers,
+        _check_shards,
+        check_single_key,
+        check_companion,
+        check_shared,
+        check_shape,
+    )
     with assume_complete_keys():
-        return [
-            *_check_names(model),
-            *_check_layout(model),
-            *_check_children(model),
-            *check_says_on_delete(model),
-            *check_on_delete(model),
-            *check_many_to_many(model),
-            *check_derived_expiry(model),
-            *check_partitions(model),
-            *_check_copies(model),
-            *_check_counters(model),
-            *_check_stored(model),
-            *_check_schema(model),
-            *_check_typed_maps(model),
-            *_check_unique(model),
-            *_check_former_options(model),
-            *_check_managers(model),
-            *_check_shards(model),
-            *check_single_key(model),
-            *check_companion(model),
-            *check_shared(model),
-            *check_shape(model),
-        ]
+        return [message for check in checks for message in _as_far_as_valid(check(model))]
+
+
+def _as_far_as_valid(messages: Iterator[CheckMessage]) -> Iterator[CheckMessage]:
+    """Yield the messages of a check, up to an invalid declaration that it depends on: E003, E006 or E009 reports it."""
+    with suppress(ConfigurationError):
+        yield from messages
 
 
 def _error(model: type[DynamoModel], id: str, message: str, hint: str | None = None) -> Error:
@@ -257,12 +264,8 @@ def _form_of_trash(model: type[DynamoModel]) -> object:
 def _check_copies(model: type[DynamoModel]) -> Iterator[Error]:
     """E015: a copy that cannot be updated, because no key finds the objects that contain it."""
     for copy in registry.copied_of(model):
-        try:
-            registry.layout_of(model)
-            problem = copy_updates.holder_key_problem(copy)
-        except ConfigurationError:
-            continue  # reported by E003
-        if problem:
+        registry.layout_of(model)
+        if problem := copy_updates.holder_key_problem(copy):
             yield _error(
                 model,
                 "E015",
@@ -274,11 +277,7 @@ def _check_copies(model: type[DynamoModel]) -> Iterator[Error]:
 def _check_counters(model: type[DynamoModel]) -> Iterator[Error]:
     """E016: a counter that does not name ``Children``, or names children that cannot be counted."""
     for counter in registry.counters_of(model):
-        try:
-            problem = counters.counter_problem(counter)
-        except ConfigurationError:
-            continue  # reported by E003 and E006
-        if problem:
+        if problem := counters.counter_problem(counter):
             yield _error(model, "E016", f"{counter.name} cannot count {counter.children}: {problem[0]}", problem[1])
 
 

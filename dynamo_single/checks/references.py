@@ -126,7 +126,7 @@ def check_derived_expiry(model: type[DynamoModel]) -> Iterator[Error]:
         expires = target._options.purge_after is None and _expires(target)
         if not expires or registry.layout_of(model).expires is not None:
             return
-    except (ConfigurationError, FieldDoesNotExist, AttributeError):
+    except (FieldDoesNotExist, AttributeError):
         return  # reported by E003
     yield Error(
         f"{target._meta.label} objects expire, and {model._meta.label} objects are derived from them "
@@ -220,10 +220,7 @@ def _edge_problems(relation: Any) -> Iterator[tuple[str, str]]:
     if None in references:
         return
     ends = {through._meta.get_field(name).attname for name in references}
-    try:
-        layout = registry.layout_of(through)
-    except ConfigurationError:
-        return  # reported by E003
+    layout = registry.layout_of(through)
     if {*layout.identity} != ends:
         both = "".join(f"#{{{name}}}" for name in sorted(ends))
         yield (

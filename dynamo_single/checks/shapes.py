@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 
 from django.core.checks import Error
 
 from dynamo_single.conf import table_settings
 from dynamo_single.conf.shapes import Shape
-from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.orm.schema import recognition, registry
 from dynamo_single.orm.schema.keys.stored_keys import is_whole
 from dynamo_single.orm.schema.keys.template import Template
@@ -23,12 +21,11 @@ def check_shape(model: type[DynamoModel]) -> Iterator[Error]:
     shape = table_settings(model._options.alias).shape
     if shape.is_own or shape.by_prefix:
         return
-    with suppress(ConfigurationError):  # reported by E003
-        layout = registry.declared_layout(model)
-        yield from _check_names(model, layout, shape)
-        yield from _check_fixed(model, layout, shape)
-        yield from _check_key_only(model, layout, shape)
-        yield from _check_shards(model, layout, shape)
+    layout = registry.declared_layout(model)
+    yield from _check_names(model, layout, shape)
+    yield from _check_fixed(model, layout, shape)
+    yield from _check_key_only(model, layout, shape)
+    yield from _check_shards(model, layout, shape)
 
 
 def _check_names(model: type[DynamoModel], layout: ModelLayout, shape: Shape) -> Iterator[Error]:
