@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from dynamo_single.evolution.backfill import Options, Progress, estimate
+from dynamo_single.evolution.backfill import Options, Report, estimate
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.table.table import Table
 
@@ -72,7 +72,7 @@ class Run:
             self.say(f"    {estimate(table)}")
         self._said = time.monotonic()
 
-    def tell(self, progress: Progress) -> None:
+    def tell(self, progress: Report) -> None:
         """Print the progress of a pass, at most every five seconds."""
         if not progress.scanned or time.monotonic() - self._said < _BETWEEN_LINES:
             return

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from dynamo_single.evolution.backfill.checkpoints import Failure, Segment
-from dynamo_single.evolution.backfill.work import Options, Progress, Work
+from dynamo_single.evolution.backfill.checkpoints import Segment
+from dynamo_single.evolution.backfill.work import Options, Report, Work
 from dynamo_single.exceptions import MigrationIncomplete
 from dynamo_single.table.batches import Pace
 from dynamo_single.table.request import Request
@@ -48,26 +48,6 @@ def estimate(table: Table) -> Estimate:
     return Estimate(int(described.get("ItemCount", 0)), int(described.get("TableSizeBytes", 0)))
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """The result of completed work. If ``before`` is set, an earlier run completed it and nothing was read."""
-
-    label: str
-    scanned: int = 0
-    matched: int = 0
-    changed: int = 0
-    read_units: float = 0.0
-    write_units: float = 0.0
-    seconds: float = 0.0
-    before: bool = False
-
-    def __str__(self) -> str:
-        """Return the report as one line."""
-        if self.before:
-            return f"{self.label}: done before."
-        return f"{self.label}: {self.scanned:,} items read, {self.changed:,} changed in {self.seconds:.1f} s."
-
-
 @dataclass(slots=True)
 class Tally:
     """The totals over all segments, updated as segments report their progress."""
@@ -102,48 +82,31 @@ class Tally:
 
     def report_progress(self) -> None:
         """Call the progress callback, if there is one."""
-        if self.options.progress is None:
-            return
-        scanned = self.sum("scanned")
-        self.options.progress(
-            Progress(
-                self.work.label,
-                scanned=scanned,
-                matched=self.sum("matched"),
-                changed=self.sum("changed"),
-                failed=self.sum("failed"),
-                expected=self.expected,
-                seconds_left=self._seconds_left(scanned),
-                read_units=self.pace.reads.consumed,
-                write_units=self.pace.writes.consumed,
-            )
-        )
-
-    def _seconds_left(self, scanned: int) -> float | None:
-        just_now, left = scanned - self._scanned_before, self.expected - scanned
-        if just_now <= 0 or left < 0:
-            return None  # DynamoDB's count is out of date
-        return left * (time.monotonic() - self.started) / just_now
+        if self.options.progress is not None:
+            self.options.progress(self.report())
 
     def report(self) -> Report:
-        """Return the report of the work."""
+        """Return the progress, which is the result of completed work."""
+        scanned, seconds = self.sum("scanned"), time.monotonic() - self.started
+        just_now, left = scanned - self._scanned_before, self.expected - scanned
         return Report(
             self.work.label,
-            scanned=self.sum("scanned"),
+            scanned=scanned,
             matched=self.sum("matched"),
             changed=self.sum("changed"),
+            failed=self.sum("failed"),
+            expected=self.expected,
+            seconds=seconds,
+            # Without it, or if more items were read, DynamoDB's count is out of date.
+            seconds_left=None if just_now <= 0 or left < 0 else left * seconds / just_now,
             read_units=self.pace.reads.consumed,
             write_units=self.pace.writes.consumed,
-            seconds=time.monotonic() - self.started,
         )
-
-    def failures(self) -> list[Failure]:
-        """Return the stored failures, by segment."""
-        return [failure for number in sorted(self.segments) for failure in self.segments[number].failures]
 
     def incomplete(self) -> MigrationIncomplete:
         """Return the error for work with failures."""
-        failed, kept = self.sum("failed"), self.failures()
+        failed = self.sum("failed")
+        kept = [each for number in sorted(self.segments) for each in self.segments[number].failures]
         named = "".join(f"\n  {failure}" for failure in kept[:_NAMED])
         rest = f"\n  and {failed - _NAMED:,} more." if failed > _NAMED else ""
         again = "looks at these items alone" if failed == len(kept) else "goes through the segments that they are in"

@@ -23,8 +23,8 @@ from django.db import connections
 
 from dynamo_single.evolution.backfill.checkpoints import Checkpoints, Failure, Segment
 from dynamo_single.evolution.backfill.items import Sender, process_item, scanning
-from dynamo_single.evolution.backfill.report import Report, Tally, estimate
-from dynamo_single.evolution.backfill.work import Options, Others, Task, Work
+from dynamo_single.evolution.backfill.report import Tally, estimate
+from dynamo_single.evolution.backfill.work import Options, Others, Report, Task, Work
 from dynamo_single.exceptions import DynamoSingleError, MigrationRunning, MigrationStopped, NotSupported
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.requests import atomic_block

@@ -106,7 +106,7 @@ class Options:
     lease: float = 60.0
     repairs: bool = False
     lease_now: Callable[[], Lease | None] = field(default=lambda: None, repr=False)
-    progress: Callable[[Progress], object] | None = field(default=None, repr=False)
+    progress: Callable[[Report], object] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not 1 <= self.segments <= MAX_SEGMENTS:
@@ -119,19 +119,28 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """The progress of work: table items read, items of the model, and their outcomes.
+class Report:
+    """The progress or the result of work: table items read, items of the model, and their outcomes.
 
     ``expected`` is DynamoDB's own count of the table's items, which it updates about every six hours (AWS API
-    reference, TableDescription). ``seconds_left`` is an estimate based on it, or ``None``.
+    reference, TableDescription). ``seconds_left`` is an estimate based on it, or ``None``. If ``before`` is set, an
+    earlier run completed the work and nothing was read.
     """
 
     label: str
-    scanned: int
-    matched: int
-    changed: int
-    failed: int
-    expected: int
+    scanned: int = 0
+    matched: int = 0
+    changed: int = 0
+    failed: int = 0
+    expected: int = 0
+    seconds: float = 0.0
     seconds_left: float | None = None
     read_units: float = 0.0
     write_units: float = 0.0
+    before: bool = False
+
+    def __str__(self) -> str:
+        """Return the result as one line."""
+        if self.before:
+            return f"{self.label}: done before."
+        return f"{self.label}: {self.scanned:,} items read, {self.changed:,} changed in {self.seconds:.1f} s."

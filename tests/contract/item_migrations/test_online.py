@@ -15,7 +15,7 @@ import pytest
 from dynamo_single import transactions
 from dynamo_single.evolution.backfill import (
     Options,
-    Progress,
+    Report,
     Task,
     delete_checkpoints,
     estimate,
@@ -330,7 +330,7 @@ def test_a_signal_ends_it_in_good_order(table: Table, number: signal.Signals) ->
 def test_progress(table: Table) -> None:
     """First the estimate is shown, then the sums after each page."""
     put(table, *map(thing, range(8)))
-    told: list[Progress] = []
+    told: list[Report] = []
     run_work(DOUBLING, table, replace(SMALL, progress=told.append))
     assert (told[0].scanned, told[0].expected, told[0].seconds_left) == (0, 10, None)
     assert [each.matched for each in told] == sorted(each.matched for each in told)
