@@ -12,7 +12,7 @@ from pynamodb.models import Model as PynamoDBModel
 from dynamo_single.conf import table_settings
 from dynamo_single.orm.effects.counters import parent_counters
 from dynamo_single.orm.items.unique_rules import rules_of
-from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.rollout.own_migrations import has_migrations
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
@@ -42,7 +42,7 @@ def _needs(model: type[DynamoModel]) -> Iterator[tuple[str, str]]:
         yield f"has claims for unique values of {' and '.join(rule.fields)}", "remove the uniqueness"
     if registry.declared_layout(model).sharding is not None:
         yield "has a schedule of its shards", "remove Keys.shards"
-    if knowledge.has_migrations(model._meta.app_label):
+    if has_migrations(model._meta.app_label):
         app = model._meta.app_label
         yield f"has a state of its migrations, as the app {app!r} has migrations", "move the model to another app"
 

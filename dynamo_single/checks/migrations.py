@@ -18,6 +18,7 @@ from dynamo_single.evolution.commands import MakemigrationsMixin, MigrateMixin
 from dynamo_single.evolution.migrate_run import is_running
 from dynamo_single.exceptions import DynamoSingleError, ForeignTable, FormNotApplied
 from dynamo_single.orm.rollout import following, knowledge
+from dynamo_single.orm.rollout.own_migrations import has_migrations
 from dynamo_single.orm.rollout.states import StoredForm, TableState, refuse_foreign
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.types import DynamoModel
@@ -115,7 +116,7 @@ def _unfolded_shards(table: Table, state: TableState) -> Iterator[Warning]:
 def _unreadable(table: Table, item_type: str, form: StoredForm) -> Iterator[Warning]:
     """W908: items may have an earlier schema version, which only a migration can upgrade."""
     model = registry.model_of_type(table.settings.alias, item_type)
-    if model is not None and knowledge.has_migrations(model._meta.app_label):
+    if model is not None and has_migrations(model._meta.app_label):
         try:
             following.refuse_older_items(registry.layout_of(model), form)
         except FormNotApplied as error:
@@ -152,7 +153,7 @@ def check_apps(app_configs: Sequence[AppConfig] | None = None, **kwargs: object)
             id="dynamo_single.W906",
         )
         for label in sorted(labels)
-        if not knowledge.has_migrations(label)
+        if not has_migrations(label)
     ]
 
 

@@ -82,7 +82,7 @@ def main() -> None:
 
     django.setup()
     from dynamo_single.exceptions import ConfigurationError
-    from dynamo_single.orm.rollout import knowledge
+    from dynamo_single.orm.rollout import knowledge, own_migrations
     from dynamo_single.orm.schema import registry
     from dynamo_single.table import get_table, schema
     from dynamo_single.table.flow import run as run_flow
@@ -91,7 +91,9 @@ def main() -> None:
     layouts = []
     with contextlib.suppress(ConfigurationError):  # a page may show a wrong model
         layouts = [registry.layout_of(model) for model in registry.all_models()]
-    if all(each.sharding is None and not knowledge.has_migrations(each.label.partition(".")[0]) for each in layouts):
+    if all(
+        each.sharding is None and not own_migrations.has_migrations(each.label.partition(".")[0]) for each in layouts
+    ):
         # A page does not count requests that a process sends once.
         for each in layouts:
             run_flow(knowledge.ask(each))

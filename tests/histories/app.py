@@ -26,7 +26,7 @@ from django.test import override_settings
 
 from dynamo_single import models
 from dynamo_single.evolution import drive
-from dynamo_single.orm.rollout import knowledge
+from dynamo_single.orm.rollout import knowledge, own_migrations
 from dynamo_single.orm.schema import registry
 from dynamo_single.table import get_table
 from dynamo_single.test_tables import contents
@@ -95,7 +95,7 @@ class History:
     def start(self) -> None:
         """Forget everything except the initial state of a process."""
         self._unload()
-        for each in (knowledge.has_migrations, knowledge.migration_names, knowledge._has_migration):
+        for each in (own_migrations.has_migrations, own_migrations.migration_names, own_migrations.has_migration):
             each.cache_clear()
         knowledge.forget()
 
@@ -128,9 +128,9 @@ class History:
         def known(app_label: str) -> tuple[str, ...]:
             return tuple(each for each in names(app_label) if app_label != "histories" or each[:4] <= name)
 
-        names = knowledge.migration_names
+        names = own_migrations.migration_names
         self.start()
-        with mock.patch.object(knowledge, "migration_names", known):
+        with mock.patch.object(own_migrations, "migration_names", known):
             yield
         self.start()
 

@@ -1,16 +1,17 @@
 """Derive what code of now writes and reads from the form that a table records for a model's items.
 
 The table's state is the schema, and old and new code both follow it. Code that cannot follow a form raises an error
-with the migration's name. This module is pure: it does not send requests or depend on how the table is read.
+with the migration's name. This module does not send requests or depend on how the table is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import FormNotApplied
+from dynamo_single.orm.rollout.own_migrations import has_migration
 from dynamo_single.orm.rollout.states import ABSENT, PUBLIC, KeyTemplates, Rename, StoredForm, TableState
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
@@ -134,7 +135,7 @@ def _check(layout: ModelLayout, used: ModelLayout, form: StoredForm, rules: Mapp
 def _check_parts(layout: ModelLayout, own: set[str], form: StoredForm) -> None:
     """Raise if the code lacks a part of the items that all code has to write."""
     for part, migration in form.required.items():
-        if part not in own and not _has_migration(_known_name(form, migration)):
+        if part not in own and not has_migration(_known_name(form, migration)):
             raise FormNotApplied(
                 f"Cannot use {layout.label}: this code does not have {migration}, which is applied to the items, and "
                 f"would write items without {part!r}. Nothing was read or written. Deploy the code that has this "
@@ -146,19 +147,9 @@ def _check_parts(layout: ModelLayout, own: set[str], form: StoredForm) -> None:
             raise not_applied(layout, what, _changed_by(form, part))
 
 
-#: Whether this code has a migration of a name: ``orm/rollout/knowledge`` looks into the apps' packages.
-_has_migration: Callable[[str], bool] = lambda name: False  # noqa: E731 - set by set_migration_lookup()
-
-
-def set_migration_lookup(found: Callable[[str], bool]) -> None:
-    """Take the function that returns whether this code has a migration, by ``app.name``."""
-    global _has_migration
-    _has_migration = found
-
-
 def _known_name(form: StoredForm, migration: str) -> str:
     """Return the name of a migration in this code, which may have it squashed. Return the given name by default."""
-    return next((name for name in form.names_of(migration) if _has_migration(name)), migration)
+    return next((name for name in form.names_of(migration) if has_migration(name)), migration)
 
 
 def _changed_by(form: StoredForm, part: str) -> str | None:
@@ -172,7 +163,7 @@ def not_applied(layout: ModelLayout, what: str, migration: str | None = None) ->
         "Apply the migrations of this code (manage.py migrate), or create the missing migration (manage.py "
         "makemigrations)."
     )
-    if migration is not None and not _has_migration(migration):
+    if migration is not None and not has_migration(migration):
         way = f"This code does not have {migration}: deploy the code that has this migration."
     elif migration is not None:
         way = f"{migration} is not fully applied, or was reverted: run manage.py migrate."

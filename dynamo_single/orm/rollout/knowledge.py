@@ -15,24 +15,20 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from functools import cache, partial
-from importlib.util import find_spec
-from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import Any, Final
 
-from django.apps import apps
-from django.conf import settings
 from django.core.signals import setting_changed
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from dynamo_single import clock
 from dynamo_single.exceptions import BeginAgain, ConditionFailed, Conflict
-from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Put
 from dynamo_single.orm.requests.compiler import compile_action, item_key
 from dynamo_single.orm.rollout import following, state_item, states
+from dynamo_single.orm.rollout.own_migrations import has_migrations, newest_migrations
 from dynamo_single.orm.rollout.presence import Presence
 from dynamo_single.orm.rollout.schedules import Divided, known_schedule, refuse_divided, schedule_in, with_schedule
 from dynamo_single.orm.rollout.states import StoredForm, TableState, refuse_foreign
@@ -45,12 +41,6 @@ from dynamo_single.table.flow import call_sync, run
 from dynamo_single.table.lease import MARGIN, Lease
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import CONFLICT_ATTEMPTS, Table, get_table
-
-if TYPE_CHECKING:
-    from django.db.migrations import loader
-else:
-    # Processes that serve requests do not need it.
-    loader = LazyModule("django.db.migrations.loader")
 
 logger = logging.getLogger("dynamo_single.migrations")
 
@@ -398,48 +388,6 @@ def _warn(table: Table, layout: ModelLayout) -> None:
     )
 
 
-@cache
-def has_migrations(app_label: str) -> bool:
-    """Return whether an app has migrations, including migrations of SQL models; ignore Django's apps."""
-    return bool(migration_names(app_label))
-
-
-@cache
-def migration_names(app_label: str) -> tuple[str, ...]:
-    """Return the names of an app's migrations in order. They are not imported."""
-    # As Django's loader of migrations finds them, which a process that only serves requests does not import.
-    modules = settings.MIGRATION_MODULES
-    module = modules[app_label] if app_label in modules else f"{apps.get_app_config(app_label).name}.migrations"
-    if module is not None and module.startswith("django."):
-        return ()
-    try:
-        spec = None if module is None else find_spec(module)
-    except ModuleNotFoundError:
-        return ()
-    # Django also ignores a module that is not a package, such as dynamo_single.migrations.
-    folders = None if spec is None else spec.submodule_search_locations
-    if folders is None:
-        return ()
-    return tuple(sorted(each.name for each in iter_modules(folders) if each.name[0] not in "_~"))
-
-
-def newest_migrations() -> dict[str, str]:
-    """Return the last migration of each app with models: what a process's code knows."""
-    labels = sorted({model._meta.app_label for model in registry.all_models()})
-    return {label: migration_names(label)[-1] for label in labels if has_migrations(label)}
-
-
-@cache
-def _has_migration(name: str) -> bool:
-    app_label, _, migration = name.partition(".")
-    if migration in migration_names(app_label):
-        return True
-    found = loader.MigrationLoader(None, ignore_no_migrations=True, replace_migrations=False)
-    return any((app_label, migration) in each.replaces for each in found.disk_migrations.values())
-
-
-following.set_migration_lookup(_has_migration)
-
 # Shards
 
 
@@ -574,8 +522,6 @@ def _forget(*, setting: str, **_: object) -> None:
         forget()
         bindings.begin_generation()  # whether a model is followed may be otherwise
         _tables.clear()
-        for each in (has_migrations, migration_names, _has_migration):
-            each.cache_clear()
 
 
 setting_changed.connect(_forget, dispatch_uid="dynamo_single.orm.rollout")

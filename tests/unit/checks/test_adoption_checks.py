@@ -11,7 +11,7 @@ from django.conf import settings
 from django.test import override_settings
 
 from dynamo_single import models
-from dynamo_single.orm.rollout import knowledge
+from dynamo_single.checks import adoption
 from tests.unit.declaring import declare, forgotten, messages
 
 URL = "dynamodb://127.0.0.1:1/{}?region=us-east-1&indexes=gs1,gs2,gs3"
@@ -62,7 +62,7 @@ def test_shards_need_a_companion(companion: str | None) -> None:
 
 
 def test_migrations_need_a_companion(companion: str | None) -> None:
-    with mock.patch.object(knowledge, "has_migrations", lambda app: app == "catalog"):
+    with mock.patch.object(adoption, "has_migrations", lambda app: app == "catalog"):
         found = messages(thing())
 
     assert [id for id, _ in found] == ([] if companion else ["dynamo_single.E045"])
