@@ -54,7 +54,7 @@ class Item(Struct, Shape, frozen=True):
         return type(value) is dict
 
     def decoded(self, value: Any) -> Any:
-        return {name: _decoded(each) for name, each in value.items()}
+        return {name: with_bytes(each) for name, each in value.items()}
 
 
 class ListOf(Struct, Shape, frozen=True):
@@ -99,17 +99,20 @@ class Record(Struct, Shape, frozen=True):
         return {name: members[name].decoded(each) if name in members else each for name, each in value.items()}
 
 
-def _decoded(value: Any) -> Any:
-    """Return an attribute value with its binary values as bytes (AWS API reference, AttributeValue)."""
+def with_bytes(value: Any) -> Any:
+    """Return an attribute value of JSON with its binary values as bytes (AWS API reference, AttributeValue).
+
+    Raise ``ValueError`` or ``TypeError`` if a binary value is not base64.
+    """
     ((kind, content),) = value.items()
     if kind == "B":
         return {kind: b64decode(content, validate=True)}
     if kind == "BS":
         return {kind: [b64decode(each, validate=True) for each in content]}
     if kind == "L":
-        return {kind: list(map(_decoded, content))}
+        return {kind: list(map(with_bytes, content))}
     if kind == "M":
-        return {kind: {name: _decoded(each) for name, each in content.items()}}
+        return {kind: {name: with_bytes(each) for name, each in content.items()}}
     return value
 
 

@@ -139,6 +139,11 @@ def test_who_may_only_look_reads_it_indented(catalog: Pages, staff: Any) -> None
             '{"a": [{"$dynamodb": 1}]}',
             "a[0]: a map whose only key is $dynamodb represents a value in DynamoDB's JSON.",
         ),
+        (
+            "data",
+            '{"b": {"$dynamodb": {"B": "AA==!"}}}',
+            "b: a map whose only key is $dynamodb represents a value in DynamoDB's JSON.",
+        ),
         ("numbers", "1\nx", 'Line 2: "x" is no number.'),
         ("words", 'a\n"b\\"', 'Line 2: "b\\" is not a string in quotation marks. Write its content as in JSON.'),
     ],

@@ -20,7 +20,8 @@ from django.utils.translation import ngettext
 from dynamo_single.exceptions import InvalidValue
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.schema.keys import values
-from dynamo_single.orm.schema.keys.values import binary_to_text, shown, text_to_binary, to_json
+from dynamo_single.orm.schema.keys.values import binary_to_text, shown, to_json
+from dynamo_single.table.answers import with_bytes
 from dynamo_single.table.request import MAX_ITEM_SIZE
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ def from_fixture(attribute: Any, value: object) -> object:
     if not isinstance(value, dict) or set(value) != {FIXTURE_KEY}:
         return value
     try:
-        return attribute.from_attribute_value(text_to_binary(value[FIXTURE_KEY]))
+        return attribute.from_attribute_value(with_bytes(value[FIXTURE_KEY]))
     except (InvalidValue, ValueError, TypeError, AttributeError) as error:
         raise ValidationError(
             _("A map whose only key is %(key)s represents a value in DynamoDB's JSON."),
@@ -263,7 +264,7 @@ def _from_json(value: object, path: str, level: int) -> object:
     if value.keys() != {FIXTURE_KEY}:
         return {name: _from_json(each, f"{path}.{name}" if path else name, level + 1) for name, each in value.items()}
     try:
-        return values.from_attribute_value(values.text_to_binary(value[FIXTURE_KEY]))
+        return values.from_attribute_value(with_bytes(value[FIXTURE_KEY]))
     except (InvalidValue, ValueError, TypeError, AttributeError, ArithmeticError) as error:
         text = _("%(path)s: a map whose only key is %(key)s represents a value in DynamoDB's JSON.")
         raise ValidationError(text, "invalid", {"path": path or "$", "key": FIXTURE_KEY}) from error

@@ -395,20 +395,6 @@ def binary_to_text(value: object) -> object:
     return value
 
 
-def text_to_binary(attribute_value: StoredValue) -> AttributeValue:
-    """Give the attribute value that ``binary_to_text`` wrote."""
-    ((kind, value),) = attribute_value.items()
-    if kind == "B":
-        return {kind: base64.b64decode(value)}
-    if kind == "BS":
-        return {kind: [base64.b64decode(member) for member in value]}
-    if kind == "L":
-        return {kind: [text_to_binary(element) for element in value]}
-    if kind == "M":
-        return {kind: {name: text_to_binary(element) for name, element in value.items()}}
-    return {kind: value}
-
-
 def _to_attribute_value(value: object, path: str, depth: int) -> AttributeValue:
     if value is None:
         return {"NULL": True}
