@@ -301,7 +301,7 @@ def _check_stored(model: type[DynamoModel]) -> Iterator[Error]:
 
 def _check_schema(model: type[DynamoModel]) -> Iterator[Error]:
     """E034: a ``class Data`` that declares nested values although no attribute uses it as its schema."""
-    shapes = [getattr(attribute, "shape", None) for attribute in registry.attributes_of(model).values()]
+    shapes = [attribute.shape for attribute in registry.attributes_of(model).values()]
     used = {shape.declared for shape in shapes if shape is not None}
     for owner in model.__mro__:
         declared = vars(owner).get("Data")
@@ -405,7 +405,7 @@ def _nested_members(said: str, member: Any, instead: str = "MapAttribute") -> It
             yield from _nested_members(f"{said}.{name}", each)
         return
     yield said, member, instead
-    shape = getattr(member, "shape", None)
+    shape = member.shape
     if isinstance(shape, Shape):
         yield from _nested_members(said, shape)
     elif isinstance(shape, Elements):

@@ -87,8 +87,7 @@ class RowFieldsMixin(AdminMixin):
     def formfield_for_dbfield(self, db_field: ModelField, request: HttpRequest, **kwargs: object) -> FormField | None:
         """Return Django's form field. The declaration of a map or list determines its class."""
         attribute = getattr(db_field, "attribute", None)
-        is_declared = getattr(attribute, "shape", None) is not None
-        form_class = document_forms.form_class_of(attribute) if is_declared else None
+        form_class = None if attribute is None or attribute.shape is None else document_forms.form_class_of(attribute)
         if form_class is not None:
             kwargs = {"form_class": form_class, **kwargs}
         return super().formfield_for_dbfield(db_field, request, **kwargs)

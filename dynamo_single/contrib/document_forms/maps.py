@@ -114,7 +114,7 @@ def _shape_of(member: Any) -> Any:
     """Return what a map declares, as a member of a map or a list; ``None`` for another value."""
     if not isinstance(member, Attribute):
         return member
-    return getattr(member, "shape", None) if member.attr_type == "M" else None
+    return member.shape if member.attr_type == "M" else None
 
 
 def _field_of(member: Any, extra: int) -> Any:
@@ -145,7 +145,7 @@ def elements_of(declared: Any, *, extra: int = _EXTRA) -> Elements | None:
 
 def form_class_of(attribute: Any) -> Any:
     """Return the class of a form field with rows, or ``None`` for an attribute without a schema or without rows."""
-    shape = getattr(attribute, "shape", None)
+    shape = attribute.shape
     if shape is None:
         return None
     if attribute.attr_type == "M":

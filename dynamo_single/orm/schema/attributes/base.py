@@ -85,6 +85,8 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
     origin: str = ""
     #: Whether the value has parts that several writers may change: it is saved by its difference.
     document: ClassVar[bool] = False
+    #: The declarations of nested values, of a map or list that has any: a ``Shape`` or ``Elements``.
+    shape: Any = None
     #: Whether filters support only equality, because stored values do not sort as the values do.
     only_equal: ClassVar[bool] = False
     #: Whether a map class declares the attribute, so that documents accept its Python values as well as stored ones.

@@ -326,7 +326,7 @@ class ExtractedAttribute(ComputedAttribute, RepeatedAttribute[Any]):
         names = self.path.split("__")[1:]
         document: Attribute | None = getattr(self.field.model, self.source, None)
         steps = steps_into("L" if document is not None and document.attr_type == "L" else "M", names)
-        shape: Any = getattr(document, "shape", None)
+        shape = None if document is None else document.shape
         found: Steps = steps if shape is None or not steps else shape.stored_steps(steps)
         return found
 

@@ -178,7 +178,7 @@ def _collect(
 
 def _mark(attribute: Attribute) -> None:
     attribute.in_map_class = True
-    shape: Shape | Elements | None = getattr(attribute, "shape", None)
+    shape = attribute.shape
     if isinstance(shape, Elements) and isinstance(shape.member, Attribute):
         _mark(shape.member)
 

@@ -114,9 +114,8 @@ def new_object(map_class: type, given: Mapping[str, object]) -> MapObject:
 
 def stored_value(member: Attribute, value: object) -> object:
     """Return a Python value of a declared key as a document stores it, or a value of another kind as it is."""
-    shape: Any = getattr(member, "shape", None)
-    if shape is not None:
-        found: object = shape.placed(value)
+    if member.shape is not None:
+        found: object = member.shape.placed(value)
         return found
     try:
         prepared = member.prepare(value)

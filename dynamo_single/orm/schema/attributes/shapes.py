@@ -6,7 +6,7 @@ module does not depend on the attributes that contain documents.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from functools import cached_property, partial
@@ -32,7 +32,29 @@ from dynamo_single.orm.schema.keys.secret_values import MASK, Path, is_secret_na
 from dynamo_single.orm.schema.keys.values import expecting, shown, words_at
 
 
-class Shape:
+class _Declared:
+    """What a map and a list have in common: the declarations of the values inside."""
+
+    def __init__(self, members: Iterable[Attribute | Shape]) -> None:
+        self._members = tuple(members)
+        self.has_decimals: bool = any(map(_has_decimals, self._members))
+
+    @property
+    def has_objects(self) -> bool:
+        """Return whether values inside are, or contain, the objects of map classes."""
+        return any(map(_has_objects, self._members))
+
+    @cached_property
+    def converts(self) -> bool:
+        """Return whether ``placed()`` changes values."""
+        return self.has_decimals or self.has_objects
+
+    def has_secrets(self) -> bool:
+        """Return whether a value inside is a secret, or contains one by its declaration."""
+        return any(map(_has_secrets, self._members))
+
+
+class Shape(_Declared):
     """The declared places of one map; all others may hold anything, and stay as they are.
 
     A nested class is a map with its own elements; a missing one is treated as empty.
@@ -50,7 +72,7 @@ class Shape:
         self.members: dict[str, Attribute | Shape] = dict(_declared_members(declared) if members is None else members)
         if not self.members:
             raise ConfigurationError(f"{declared.__qualname__} declares no places: give it attributes.")
-        self.has_decimals: bool = any(map(_has_decimals, self.members.values()))
+        super().__init__(self.members.values())
         #: The stored names of keys by their Python names, if they differ.
         self.renamed = {
             each.name: stored
@@ -61,12 +83,7 @@ class Shape:
     @property
     def has_objects(self) -> bool:
         """Return whether values are, or contain, the objects of map classes."""
-        return self.object_class is not None or any(map(_has_objects, self.members.values()))
-
-    @cached_property
-    def converts(self) -> bool:
-        """Return whether ``placed()`` changes values."""
-        return self.has_decimals or self.has_objects
+        return self.object_class is not None or super().has_objects
 
     def placed(self, value: object) -> object:
         """Return a map whose decimal numbers have their declared places; anything else unchanged.
@@ -83,7 +100,7 @@ class Shape:
     def stored_steps(self, steps: Steps) -> Steps:
         """Return a path with the stored names of its keys."""
         first = self.renamed.get(str(steps[0]), steps[0])
-        return (first, *_stored_steps(self.members.get(str(first)), steps[1:]))
+        return (first, *stored_steps(self.members.get(str(first)), steps[1:]))
 
     def check(self, value: object, said: str) -> None:
         """Raise ``InvalidValue`` for the first invalid element, ``MissingValue`` for one without a required value;
@@ -108,16 +125,12 @@ class Shape:
             return self
         return _within(self.members.get(self.renamed.get(str(steps[0]), str(steps[0]))), steps[1:], said)
 
-    def has_secrets(self) -> bool:
-        """Return whether a declared place is a secret."""
-        return any(map(_has_secrets, self.members.values()))
-
     def hides(self, path: Path) -> bool:
         """Return whether a path inside the map leads to a secret: by the declared places, else by their names."""
         return bool(path) and _hides(self.members.get(self.renamed.get(str(path[0]), str(path[0]))), path)
 
 
-class Elements:
+class Elements(_Declared):
     """The declaration of each element of a list: one attribute, or a map with declared elements.
 
     ``schema`` is the class of such a map, ``of`` an attribute; one of the two is given.
@@ -142,21 +155,11 @@ class Elements:
                 f"of={shown(of)} does not declare the elements of a list: pass an attribute such as "
                 "of=models.NumberAttribute(), or schema= with a class if the elements are maps."
             )
-        self.has_decimals: bool = _has_decimals(self.member)
-
-    @property
-    def has_objects(self) -> bool:
-        """Return whether elements are, or contain, the objects of map classes."""
-        return _has_objects(self.member)
-
-    @cached_property
-    def converts(self) -> bool:
-        """Return whether ``placed()`` changes values."""
-        return self.has_decimals or self.has_objects
+        super().__init__((self.member,))
 
     def stored_steps(self, steps: Steps) -> Steps:
         """Return a path with the stored names of its keys."""
-        return (steps[0], *_stored_steps(self.member, steps[1:]))
+        return (steps[0], *stored_steps(self.member, steps[1:]))
 
     def placed(self, value: object) -> object:
         """Return a list whose decimal numbers have the places that are declared of them; anything else as it is."""
@@ -192,10 +195,6 @@ class Elements:
             raise InvalidValue(f"{said}: the places of a list are numbers from 0 up, not {steps[0]!r}.")
         return _within(self.member, steps[1:], said)
 
-    def has_secrets(self) -> bool:
-        """Return whether the elements are secrets, or contain one by their declaration."""
-        return _has_secrets(self.member)
-
     def hides(self, path: Path) -> bool:
         """Return whether a path inside the list leads to a secret: by the declared places, else by their names."""
         return bool(path) and _hides(self.member, path)
@@ -220,7 +219,7 @@ def _placed(member: Attribute | Shape | Elements | None, value: object) -> objec
             return member.placed(value)
         except (ValueError, ArithmeticError):
             return value  # no number that DynamoDB has, which the check names by its path
-    within: Shape | Elements | None = getattr(member, "shape", None) if isinstance(member, Attribute) else member
+    within = shape_of(member)
     if within is not None:
         return within.placed(value)
     if not isinstance(member, Attribute) or not member.in_map_class:
@@ -234,30 +233,31 @@ _AS_STORED: Final = frozenset((str, int, bool, float, Decimal, bytes, type(None)
 
 
 def _has_objects(member: Attribute | Shape) -> bool:
-    within: Shape | Elements | None = getattr(member, "shape", None) if isinstance(member, Attribute) else member
+    within = shape_of(member)
     return (isinstance(member, Attribute) and member.in_map_class) or (within is not None and within.has_objects)
 
 
-def stored_steps(attribute: Attribute, steps: Steps) -> Steps:
-    """Return a path inside an attribute's value with the stored names of the keys that map classes declare."""
-    return _stored_steps(attribute, steps)
+def shape_of(member: Attribute | Shape | Elements | None) -> Shape | Elements | None:
+    """Return the declarations inside a value; ``None`` without any."""
+    return member.shape if isinstance(member, Attribute) else member
 
 
-def _stored_steps(member: Attribute | Shape | None, steps: Steps) -> Steps:
-    within: Shape | Elements | None = getattr(member, "shape", None) if isinstance(member, Attribute) else member
+def stored_steps(member: Attribute | Shape | None, steps: Steps) -> Steps:
+    """Return a path inside a value with the stored names of the keys that map classes declare."""
+    within = shape_of(member)
     return steps if within is None or not steps else within.stored_steps(steps)
 
 
 def _has_decimals(member: Attribute | Shape) -> bool:
-    within: Any = getattr(member, "shape", None) if isinstance(member, Attribute) else member
-    return isinstance(member, DecimalAttribute) or (within is not None and bool(within.has_decimals))
+    within = shape_of(member)
+    return isinstance(member, DecimalAttribute) or (within is not None and within.has_decimals)
 
 
 def _has_secrets(member: Attribute | Shape) -> bool:
     if isinstance(member, Attribute) and member.is_secret():
         return True
-    within: Any = getattr(member, "shape", None) if isinstance(member, Attribute) else member
-    return within is not None and bool(within.has_secrets())
+    within = shape_of(member)
+    return within is not None and within.has_secrets()
 
 
 @contextmanager
@@ -297,7 +297,7 @@ def _within(member: Attribute | Shape | None, steps: Steps, said: str) -> Attrib
         return member.at(steps, said)
     if member.attr_type not in ("M", "L"):
         raise InvalidValue(f"{said}: {member.name} takes {member.expects}, which has no places inside.")
-    shape: Shape | Elements | None = getattr(member, "shape", None)
+    shape = shape_of(member)
     return None if shape is None else shape.at(steps, said)
 
 
@@ -397,7 +397,7 @@ def _check_member(member: Attribute, value: object, said: str) -> None:
     if not _is_stored_alike(member, value, said):
         message = f"{said} takes {member.expects}, not {type(value).__name__} {shown(value)}."
         raise InvalidValue(message, words=expecting(member.expects, said))
-    within: Shape | Elements | None = getattr(member, "shape", None)
+    within = shape_of(member)
     if within is not None:
         within.check(value, said)
     if value == "" and member.in_map_class:
@@ -436,7 +436,7 @@ def member_value(attribute: Attribute, steps: Sequence[str], value: object) -> o
     """Return the stored form of a value that a filter compares with a place of a document."""
     member: Attribute | Shape | None = attribute
     for step in steps:
-        within: Shape | Elements | None = getattr(member, "shape", None) if isinstance(member, Attribute) else member
+        within = shape_of(member)
         if within is None:
             return value
         member = within.members.get(step) if isinstance(within, Shape) else within.member
@@ -445,4 +445,4 @@ def member_value(attribute: Attribute, steps: Sequence[str], value: object) -> o
 
 def member_of_map_class(attribute: Attribute) -> bool:
     """Return whether a map class declares the attribute, and its values have no places of their own."""
-    return attribute.in_map_class and getattr(attribute, "shape", None) is None
+    return attribute.in_map_class and attribute.shape is None
