@@ -31,7 +31,7 @@ from dynamo_single.exceptions import (
 )
 from dynamo_single.orm.effects import copies
 from dynamo_single.orm.effects.all_effects import effects_of
-from dynamo_single.orm.effects.compose import taken
+from dynamo_single.orm.effects.compose import NewObject, taken
 from dynamo_single.orm.effects.derived import Version
 from dynamo_single.orm.items import decode, version
 from dynamo_single.orm.items.encode import is_same, possible_keys
@@ -43,7 +43,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.bindings import binding_of
 from dynamo_single.orm.write import bulk_insert
 from dynamo_single.orm.write.batch_transactions import BulkWrite, ObjectWriter, Outcome
-from dynamo_single.orm.write.create import NewItem, create, new_item
+from dynamo_single.orm.write.create import create, new_object
 from dynamo_single.table import batches, names
 from dynamo_single.table.flow import as_stream, run
 from dynamo_single.table.request import MAX_ACTIONS, MAX_BATCH_KEYS
@@ -157,7 +157,7 @@ class Writer(Struct, frozen=True):
                 rest = [*(row for row, _ in plain), *rest]
             await self._put(rest)
 
-    async def _made(self, row: Row) -> NewItem | None:
+    async def _made(self, row: Row) -> NewObject | None:
         """Return the item of a row, or settle the row."""
         row.obj.__dict__.update(
             {
@@ -167,16 +167,16 @@ class Writer(Struct, frozen=True):
             }
         )
         try:
-            return await new_item(row.obj, None, raw=True, lenient=False)
+            return await new_object(row.obj, None, raw=True, lenient=False)
         except DynamoSingleError as error:
             _refuse(row, error)
             return None
 
-    async def _insert(self, made: Sequence[tuple[Row, NewItem]]) -> list[Row]:
+    async def _insert(self, made: Sequence[tuple[Row, NewObject]]) -> list[Row]:
         """Insert objects by statements and settle their rows; return the rows that need separate requests."""
         table = get_table(self.model._options.alias)
 
-        async def work(unit: Sequence[tuple[Row, NewItem]]) -> list[Outcome]:
+        async def work(unit: Sequence[tuple[Row, NewObject]]) -> list[Outcome]:
             results = await bulk_insert.insert(table, [new for _, new in unit])
             for (row, _), result in zip(unit, results, strict=True):
                 if result.is_written:

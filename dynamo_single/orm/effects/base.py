@@ -108,6 +108,21 @@ class SideWrites(Struct, frozen=True, eq=False):
     afterwards: Callable[[Any], Awaitable[None]] | None = None
 
 
+class Filling(Struct, frozen=True, eq=False):
+    """What an object's values from other items depend on.
+
+    ``values`` are the object's own, and ``before`` is its stored item; ``None`` for a new object. ``only`` names the
+    attributes to write; ``None`` means all. A ``lenient`` write (fixtures) does not require the other objects.
+    """
+
+    subject: Subject
+    values: Values
+    before: Item | None = None
+    only: frozenset[str] | None = None
+    pending: Block | None = None
+    lenient: bool = False
+
+
 class Effect:
     """An effect of one model. It is created once a model, stores no object, and sends reads only."""
 
@@ -122,17 +137,8 @@ class Effect:
         """Return whether the effect takes part in a write."""
         return self.always or bool(self.watches & transition.written_names)
 
-    async def values_from_others(
-        self,
-        subject: Subject,
-        values: Values,
-        before: Item | None,
-        only: frozenset[str] | None,
-        pending: Block | None,
-        *,
-        lenient: bool,
-    ) -> Values:
-        """Return values of the object that come from other items, if ``values`` require other ones than ``before``."""
+    async def values_from_others(self, filling: Filling) -> Values:
+        """Return values of the object that come from other items, if its values require other ones than ``before``."""
         return {}
 
     def values_of_each_write(self, before: Item | None) -> Values:
@@ -166,6 +172,14 @@ def liveness_names(model: type[DynamoModel], before: Item) -> set[str]:
 
 #: Effects in the order of their actions.
 Effects = tuple[Effect, ...]
+
+
+async def filled_values(effects: Effects, filling: Filling) -> Values:
+    """Return the values of an object that come from other items, by all of its effects."""
+    found: Values = {}
+    for effect in effects:
+        found |= await effect.values_from_others(filling)
+    return found
 
 
 # The conditions of a write: the caller's, and the write's own dependencies. The first condition that the stored item

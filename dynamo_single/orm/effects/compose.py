@@ -227,25 +227,34 @@ def _with_renamed_attributes(own: Update, twins: Iterable[Twin]) -> Update:
     return replace(own, set=put, remove=tuple(removed), changes=tuple(changes))
 
 
+class NewObject(Struct, frozen=True, eq=False):
+    """An object to create: its binding, and its item and the values of its attributes by that.
+
+    ``size`` is in bytes; 0 if unknown.
+    """
+
+    obj: Any
+    binding: ModelBinding
+    item: Item
+    values: Values
+    size: int = 0
+
+
 async def compose_new(
-    obj: DynamoModel,
-    binding: ModelBinding,
+    new: NewObject,
     effects: Effects,
-    item: Item,
-    values: Values,
     *,
     pending: Block | None = None,
     absent: frozenset[ItemKey] = frozenset(),
     lenient: bool = False,
-    size: int = 0,
 ) -> Write:
-    """Return the write of a new item, which overwrites expired items only; ``size`` is in bytes, if known."""
-    form = form_of(binding)
-    check_trash_key(form.model, values)
-    transition = Transition(Subject(obj), None, item, form.known, pending, absent, lenient)
-    put = Put(item, free_key_condition(form.model), size)
+    """Return the write of a new item, which overwrites expired items only."""
+    form, lease = form_of(new.binding), new.binding.lease
+    check_trash_key(form.model, new.values)
+    transition = Transition(Subject(new.obj), None, new.item, form.known, pending, absent, lenient)
+    put = Put(new.item, free_key_condition(form.model), new.size)
     side_writes = await _side_writes(effects, transition)
-    return Write(transition, form.alias, (put,), WriteConditions(), side_writes, values=values, lease=binding.lease)
+    return Write(transition, form.alias, (put,), WriteConditions(), side_writes, values=new.values, lease=lease)
 
 
 async def compose_removal(

@@ -13,7 +13,7 @@ from typing import cast
 
 from dynamo_single.exceptions import InvalidValue, MissingReference, SourceChanged
 from dynamo_single.orm.conditions.terms import Stored
-from dynamo_single.orm.effects.base import Effect, SideWrites, Subject, Transition
+from dynamo_single.orm.effects.base import Effect, Filling, SideWrites, Subject, Transition
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.encode import Values, is_same, key_of_pk
 from dynamo_single.orm.reading import single
@@ -69,25 +69,17 @@ class Copies(Effect):
         )
         self.watches = frozenset[str]().union(*self.pairs)
 
-    async def values_from_others(
-        self,
-        subject: Subject,
-        values: Values,
-        before: Item | None,
-        only: frozenset[str] | None,
-        pending: Block | None,
-        *,
-        lenient: bool,
-    ) -> Values:
+    async def values_from_others(self, filling: Filling) -> Values:
         """Return the copies for changed references: one GetItem for each source; other copies stay as stored.
 
-        Raises ``MissingReference`` if a source is not stored; ``lenient`` leaves its copies empty.
+        Raises ``MissingReference`` if a source is not stored; a ``lenient`` write leaves its copies empty.
         """
+        values, before = filling.values, filling.before
         filled: Values = {}
         found: dict[ItemKey, Item | None] = {}
         for copy in registry.copied_of(self.model):
             field = copy.reference_field
-            if only is not None and field.attname not in only:
+            if filling.only is not None and field.attname not in filling.only:
                 continue
             try:
                 pk = field.attribute.prepare(values.get(field.attname))
@@ -101,8 +93,8 @@ class Copies(Effect):
             if pk is not None:
                 key = key_of_pk(copy.source_model, pk)
                 if key not in found:
-                    found[key] = await _source_item(self.model, key, pending)
-                filled[copy.name] = _copied(subject, copy, pk, found[key], lenient=lenient)
+                    found[key] = await _source_item(self.model, key, filling.pending)
+                filled[copy.name] = _copied(filling.subject, copy, pk, found[key], lenient=filling.lenient)
         return filled
 
     async def side_writes(self, transition: Transition) -> SideWrites:

@@ -13,14 +13,13 @@ from typing import Any
 from dynamo_single import clock
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, UniqueViolation
 from dynamo_single.orm.conditions.terms import Condition, Or, Stored
-from dynamo_single.orm.effects.base import Effect, SideWrites, Subject, Transition, liveness_names
+from dynamo_single.orm.effects.base import Effect, Filling, SideWrites, Transition, liveness_names
 from dynamo_single.orm.effects.write import exists_error
 from dynamo_single.orm.items import decode, version
 from dynamo_single.orm.items.encode import Values, possible_keys
 from dynamo_single.orm.items.expiry import free_key_condition
 from dynamo_single.orm.items.form import item_of
 from dynamo_single.orm.requests.actions import ITEM_MISSING, Action, Check, Delete, Item, ItemKey, Put, key_of
-from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.attributes import CounterAttribute, VersionAttribute
@@ -176,16 +175,7 @@ class Shards(Effect):
         attributes = self.layout.attributes
         self.watches = frozenset({attributes[sharding.attribute].stored, attributes[sharding.at].stored})
 
-    async def values_from_others(
-        self,
-        subject: Subject,
-        values: Values,
-        before: Item | None,
-        only: frozenset[str] | None,
-        pending: Block | None,
-        *,
-        lenient: bool,
-    ) -> Values:
+    async def values_from_others(self, filling: Filling) -> Values:
         """Record the shards before the model's first item, by a GetItem and a PutItem; return no values."""
         await knowledge.begin(self.layout)
         return {}

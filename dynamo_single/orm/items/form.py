@@ -42,7 +42,7 @@ from dynamo_single.orm.requests.actions import Item, key_of
 from dynamo_single.orm.requests.updates import Change, Place, as_stored, stored_value_at
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute, VersionAttribute
-from dynamo_single.orm.schema.attributes.operations import Operation
+from dynamo_single.orm.schema.attributes.operations import is_expression
 from dynamo_single.orm.schema.bindings import ModelBinding, fact
 from dynamo_single.orm.schema.fields.simple import FileField
 from dynamo_single.orm.schema.keys.values import HAS_TO_HAVE_VALUE, item_size, named, shown, words
@@ -180,8 +180,7 @@ class ItemForm(Struct, frozen=True, eq=False):
 
     def asks(self, values: Values) -> bool:
         """Return whether the program has set an attribute to a change, such as ``F()``."""
-        others = (value for value in values.values() if type(value) not in PLAIN)
-        return any(isinstance(value, Operation) or hasattr(value, "resolve_expression") for value in others)
+        return any(is_expression(value) for value in values.values() if type(value) not in PLAIN)
 
     def prepared(
         self,
@@ -473,7 +472,7 @@ def form_of(binding: ModelBinding) -> ItemForm:
         in_conditions=tuple(name for name, each in attributes.items() if each.document and name in asked),
         repeatable=frozenset(attributes.keys() - automatic.keys() - fixed - immutable - computed - {*model._identity}),
         immutable=immutable,
-        checked=tuple(each for each in attributes.values() if getattr(each, "shape", None) is not None),
+        checked=tuple(each for each in attributes.values() if each.shape is not None),
         files=tuple(f for f in model._meta.concrete_fields if isinstance(f, FileField)),
         version=version_stored(binding),
         writers={name: writer_of(attribute) for name, attribute in attributes.items()},

@@ -29,7 +29,7 @@ from dynamo_single.orm.schema.attributes import (
     TimestampAttribute,
     UnicodeAttribute,
 )
-from dynamo_single.orm.schema.attributes.operations import Operation
+from dynamo_single.orm.schema.attributes.operations import is_expression
 from dynamo_single.orm.schema.bindings import ModelBinding, fact
 from dynamo_single.orm.schema.keys.codecs import unsafe_in
 from dynamo_single.orm.schema.keys.template import KeyPart, Template
@@ -135,7 +135,7 @@ def _is_own(attribute: Attribute, kind: type[Attribute]) -> bool:
 
 
 def _document_part(stored: str, attribute: Attribute) -> Callable[..., Written]:
-    length, checked = len(stored.encode()), getattr(attribute, "shape", None) is not None
+    length, checked = len(stored.encode()), attribute.shape is not None
 
     def write(value: Any, before: StoredValue | None = None, encodings: Encodings | None = None) -> Written:
         _refuse_expression(value)
@@ -155,7 +155,7 @@ def _part(stored: str, attribute: Attribute) -> Callable[..., Written]:
     encode = writer_of(attribute)
 
     def write(value: Any) -> Written:
-        if type(value) not in PLAIN and (isinstance(value, Operation) or hasattr(value, "resolve_expression")):
+        if type(value) not in PLAIN and is_expression(value):
             raise Unusual
         prepared = attribute.prepare(value)
         if prepared is None:
@@ -238,7 +238,7 @@ def _add_value(
 
 
 def _refuse_expression(value: object) -> None:
-    if type(value) not in PLAIN and (isinstance(value, Operation) or hasattr(value, "resolve_expression")):
+    if type(value) not in PLAIN and is_expression(value):
         raise Unusual
 
 
@@ -281,7 +281,7 @@ def _add_text(source: _Source, target: str, template: Template, depth: int) -> N
     texts = []
     for number, part in enumerate(template.parts):
         codec = part.bound
-        rendered = (part.name, codec, part.path, part.place, _terminator(part))
+        rendered = (part.name, codec, part.path, part.place, part.ending)
         if (known := source.rendered.get(rendered)) is not None:
             texts += [repr(part.literal), known]
             continue
@@ -291,7 +291,7 @@ def _add_text(source: _Source, target: str, template: Template, depth: int) -> N
             local = source.rendered[rendered] = f"own_part_{len(source.rendered)}"
         source.line(f"{local} = prepared[{part.name!r}]", depth)
         if (codec.kind, codec.spec, codec.place, codec.member) == ("text", "", "", ()) and not part.path:
-            unsafe = source.value(unsafe_in(_terminator(part)).search)
+            unsafe = source.value(unsafe_in(part.ending).search)
             source.line(f"if type({local}) is not str or not {local} or {unsafe}({local}):", depth)
             source.line(f"{local} = {source.value(key_part(part))}({local})", depth + 1)
         else:
@@ -301,13 +301,9 @@ def _add_text(source: _Source, target: str, template: Template, depth: int) -> N
     source.line(f"{target} = {' + '.join(texts)}", depth)
 
 
-def _terminator(part: KeyPart) -> str:
-    return "" if part.terminator == "#" else part.terminator
-
-
 def key_part(part: KeyPart) -> Callable[[Any], str]:
     """Return what writes a value into a part of a key; it raises if ``Template.render()`` has to decide."""
-    encode, terminator, place, path = part.bound.encode, _terminator(part), part.place, part.path
+    encode, terminator, place, path = part.bound.encode, part.ending, part.place, part.path
     is_moment = part.bound.kind == "timestamp" and not (part.spec or terminator)
 
     def write(value: Any) -> str:
@@ -326,9 +322,7 @@ def key_part(part: KeyPart) -> Callable[[Any], str]:
 def _room(primary: AccessKey, trash: AccessKey) -> int:
     """Return how long a primary key may be, so that its identity certainly fits the trash's key."""
     parts = trash.sort.parts
-    if any(
-        _terminator(part) or part.spec or part.path for part in (*primary.partition.parts, *primary.sort.parts, *parts)
-    ):
+    if any(part.ending or part.spec or part.path for part in (*primary.partition.parts, *primary.sort.parts, *parts)):
         return 0
     return SORT_KEY_LIMIT - sum(map(len, trash.sort.pattern.literals)) - _LONGEST_VALUE * len(parts)
 

@@ -41,7 +41,15 @@ from dynamo_single.orm.schema.attributes import (
 )
 from dynamo_single.orm.schema.attributes.computed import steps_into
 from dynamo_single.orm.schema.attributes.documents import SetAttribute
-from dynamo_single.orm.schema.attributes.operations import AddToSet, Append, Operation, Prepend, Removal, RemoveFromSet
+from dynamo_single.orm.schema.attributes.operations import (
+    AddToSet,
+    Append,
+    Operation,
+    Prepend,
+    Removal,
+    RemoveFromSet,
+    is_expression,
+)
 from dynamo_single.orm.schema.attributes.shapes import (
     Elements,
     Shape,
@@ -96,11 +104,6 @@ class _Linear(Struct, frozen=True):
     constant: Any = None
 
 
-def is_expression(value: object) -> bool:
-    """Return whether a value is an expression or an operation, which the app has to resolve first."""
-    return isinstance(value, Operation) or hasattr(value, "resolve_expression")
-
-
 def changes_of(obj: DynamoModel, only: Collection[str] | None = None) -> tuple[Change, ...]:
     """Return the changes that an object's attributes are set to, and replace values that are known already, such as
     ``Now()``."""
@@ -128,7 +131,7 @@ def refuse_changes(obj: DynamoModel, why: str) -> None:
 def resolve(target: Target, value: object) -> object:
     """Return a ``Change``, or the Python value; the change of a path is validated against the declared shape."""
     result = _resolve(target, value)
-    shape: Shape | Elements | None = getattr(target.attribute, "shape", None)
+    shape: Shape | Elements | None = target.attribute.shape
     if shape is None or not isinstance(result, Change):
         return result
     given = None if result.operand is None else from_attribute_value(result.operand)
@@ -172,7 +175,7 @@ def _set(target: Target, value: object, said: str) -> Change:
 
 def _stored_at(target: Target, value: object) -> dict[str, object]:
     """Return the stored value of a place inside a document, with the declared places of its decimal numbers."""
-    shape: Shape | Elements | None = getattr(target.attribute, "shape", None)
+    shape: Shape | Elements | None = target.attribute.shape
     stored: dict[str, object] = target.stored(with_decimal_places(shape, target.place.path, value, target.label))
     return stored
 

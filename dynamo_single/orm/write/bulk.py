@@ -27,9 +27,10 @@ from dynamo_single.orm.effects import copies
 from dynamo_single.orm.effects import unique_claims as uniqueness
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.base import NO_CONDITIONS, CallerConditions, Subject
+from dynamo_single.orm.effects.compose import NewObject
 from dynamo_single.orm.effects.write import conflicting_item, exists_error, is_gone
 from dynamo_single.orm.items import decode, version
-from dynamo_single.orm.items.encode import Values, automatic_names, is_same_item, item_from
+from dynamo_single.orm.items.encode import automatic_names, is_same_item, item_from
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.refresh import acomplete, missing_attributes
 from dynamo_single.orm.requests.actions import Item, ItemKey, Put, key_of
@@ -38,14 +39,15 @@ from dynamo_single.orm.requests.compiler import compile_action, item_key
 from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.attributes.base import Attribute
 from dynamo_single.orm.schema.attributes.computed import ComputedAttribute
+from dynamo_single.orm.schema.attributes.operations import is_expression
 from dynamo_single.orm.schema.bindings import binding_of
 from dynamo_single.orm.schema.keys.values import named, shown
 from dynamo_single.orm.schema.references import checked_references
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.write import assignments, bulk_insert
+from dynamo_single.orm.write import bulk_insert
 from dynamo_single.orm.write.batch_transactions import BulkWrite, ObjectWriter, Outcome, Progress
 from dynamo_single.orm.write.bulk_insert import Inserted
-from dynamo_single.orm.write.create import NewItem, create, new_item
+from dynamo_single.orm.write.create import create, new_object
 from dynamo_single.orm.write.save import SaveOptions, save, write_if
 from dynamo_single.table import batches, names
 from dynamo_single.table.flow import Flow, as_stream
@@ -58,26 +60,9 @@ T = TypeVar("T")
 ATTEMPTS = 3
 
 
-class _NewObject(Struct, frozen=True, eq=False):
-    """An object to create, with its item and values."""
-
-    obj: Any
-    new: NewItem
-
-    @property
-    def item(self) -> Item:
-        """Its item."""
-        return self.new.item
-
-    @property
-    def values(self) -> Values:
-        """The values of its attributes."""
-        return self.new.values
-
-    @property
-    def claims(self) -> set[ItemKey]:
-        """The keys of its claims."""
-        return {*uniqueness.claims_of(type(self.obj), self.item)}
+def _claims(new: NewObject) -> set[ItemKey]:
+    """Return the keys of the claims of a new object."""
+    return {*uniqueness.claims_of(type(new.obj), new.item)}
 
 
 class CreatedList(list[T]):
@@ -123,18 +108,18 @@ class BulkCreate(Struct, frozen=True):
         result.skipped = [obj for obj in objects if id(obj) not in self.written]
         return result
 
-    async def _write(self, new: _NewObject, pending: Block | None) -> Mapping[str, int]:
+    async def _write(self, new: NewObject, pending: Block | None) -> Mapping[str, int]:
         return {new.obj._meta.label: await self._writer()(new, pending)}
 
-    def _writer(self) -> Callable[[_NewObject, Block | None], Flow[int]]:
+    def _writer(self) -> Callable[[NewObject, Block | None], Flow[int]]:
         return self._upsert if self.update else self._create_if_new if self.ignore else self._create
 
-    def _is_skipped(self, new: _NewObject, error: DynamoSingleError) -> bool:
+    def _is_skipped(self, new: NewObject, error: DynamoSingleError) -> bool:
         """Return whether a rejected object already exists and should be skipped."""
         self.written.discard(id(new.obj))
         return self.ignore and isinstance(error, AlreadyExists | UniqueViolation)
 
-    async def _prepared(self, objects: Sequence[DynamoModel], pending: Block | None) -> list[_NewObject]:
+    async def _prepared(self, objects: Sequence[DynamoModel], pending: Block | None) -> list[NewObject]:
         """Return the objects with their items; read the sources of their copies for a hundred objects at a time."""
         for obj in objects:
             if not isinstance(obj, self.model._meta.concrete_model):
@@ -145,27 +130,27 @@ class BulkCreate(Struct, frozen=True):
             obj._prepare_related_fields_for_save(operation_name="bulk_create")
         if not registry.copied_of(self.model):
             known = bulk_insert.KnownBindings()
-            return [_NewObject(obj, await bulk_insert.item_of(known, obj, pending)) for obj in objects]
-        new: list[_NewObject] = []
+            return [await bulk_insert.object_of(known, obj, pending) for obj in objects]
+        new: list[NewObject] = []
         for start in range(0, len(objects), MAX_BATCH_KEYS):
             some = objects[start : start + MAX_BATCH_KEYS]
             with copies.known_sources(await copies.read_sources(self.model, some, pending)):
-                new += [_NewObject(obj, await new_item(obj, pending)) for obj in some]
+                new += [await new_object(obj, pending) for obj in some]
         return new
 
-    def _note(self, new: _NewObject) -> int:
+    def _note(self, new: NewObject) -> int:
         new.obj._state.adding = False
         self.written.add(id(new.obj))
         return 1
 
-    def _distinct(self, new: Sequence[_NewObject]) -> list[_NewObject]:
+    def _distinct(self, new: Sequence[NewObject]) -> list[NewObject]:
         """Return the objects to store: the first of several with one primary key, or the last of them for an update."""
         if self.update:
             new = [*{key_of(each.item): each for each in new}.values()]
-        owners: dict[ItemKey, _NewObject] = {}
+        owners: dict[ItemKey, NewObject] = {}
         kept = []
         for each in new:
-            wanted = {key_of(each.item), *each.claims}
+            wanted = {key_of(each.item), *_claims(each)}
             taken = sorted(wanted & owners.keys())
             if taken and not self.ignore:
                 raise _duplicate_error("bulk_create", owners[taken[0]], each, taken[0])
@@ -176,17 +161,17 @@ class BulkCreate(Struct, frozen=True):
 
     # ways to create
 
-    async def _create(self, new: _NewObject, pending: Block | None) -> int:
-        await create(new.obj, pending, new=new.new)
+    async def _create(self, new: NewObject, pending: Block | None) -> int:
+        await create(new.obj, pending, new=new)
         return self._note(new)
 
-    async def _create_if_new(self, new: _NewObject, pending: Block | None) -> int:
+    async def _create_if_new(self, new: NewObject, pending: Block | None) -> int:
         try:
             return await self._create(new, pending)
         except (AlreadyExists, UniqueViolation):
             return 0
 
-    async def _upsert(self, new: _NewObject, pending: Block | None, found: Item | None = None) -> int:
+    async def _upsert(self, new: NewObject, pending: Block | None, found: Item | None = None) -> int:
         for _ in range(ATTEMPTS):
             if found is None:
                 try:
@@ -227,19 +212,19 @@ class BulkCreate(Struct, frozen=True):
 
     # 25 a request
 
-    def _takes_statements(self, kept: Sequence[_NewObject], pending: Block | None) -> bool:
+    def _takes_statements(self, kept: Sequence[NewObject], pending: Block | None) -> bool:
         if pending is not None or self.transaction_size is not None or len(kept) < 2:
             return False
-        is_plain = all(map(bulk_insert.is_inserted, {each.new.binding for each in kept}))
+        is_plain = all(map(bulk_insert.is_inserted, {each.binding for each in kept}))
         return is_plain and batches.can_insert(get_table(self.model._options.alias))
 
-    async def _insert(self, kept: Sequence[_NewObject], job: BulkWrite) -> None:
+    async def _insert(self, kept: Sequence[NewObject], job: BulkWrite) -> None:
         """Insert items: one BatchExecuteStatement for each 25, and a PutItem for each unsupported item."""
         table = get_table(self.model._options.alias)
 
-        async def work(unit: Sequence[_NewObject]) -> list[Outcome]:
+        async def work(unit: Sequence[NewObject]) -> list[Outcome]:
             if len(unit) > 1 and batches.can_insert(table):
-                inserted = await bulk_insert.insert(table, [each.new for each in unit], reads=not self.ignore)
+                inserted = await bulk_insert.insert(table, unit, reads=not self.ignore)
             else:
                 inserted = [Inserted()] * len(unit)
             outcomes = dict[int, Outcome]()
@@ -248,12 +233,12 @@ class BulkCreate(Struct, frozen=True):
                 outcomes[number] = await self._settled(unit[number], inserted[number], is_stopped=is_stopped)
             return [outcomes[number] for number in range(len(unit))]
 
-        sizes = [bulk_insert.size_of(each.new) for each in kept]
+        sizes = [bulk_insert.size_of(each) for each in kept]
         units = bulk_insert.in_batches(kept, sizes, self.batch_size or MAX_STATEMENTS)
         async with aclosing(as_stream(units)) as stream:
             await job.run(stream, work, lambda unit: [each.obj.pk for each in unit])
 
-    async def _settled(self, new: _NewObject, result: Inserted, *, is_stopped: bool) -> Outcome:
+    async def _settled(self, new: NewObject, result: Inserted, *, is_stopped: bool) -> Outcome:
         """Return the outcome of an object after its statement; write it separately if DynamoDB did not execute the
         statement.
         """
@@ -269,7 +254,7 @@ class BulkCreate(Struct, frozen=True):
         except DynamoSingleError as error:
             return Outcome(pk, {}, error)
 
-    async def _write_left(self, new: _NewObject, result: Inserted) -> int:
+    async def _write_left(self, new: NewObject, result: Inserted) -> int:
         """Write an object whose statement was not executed; skip, update or raise for an existing object."""
         found = result.found
         if found is None and not result.is_doubtful:
@@ -289,22 +274,22 @@ class BulkCreate(Struct, frozen=True):
             return await self._upsert(new, None, found)
         raise exists_error(Subject(new.obj), found)
 
-    def _record(self, new: _NewObject) -> int:
+    def _record(self, new: NewObject) -> int:
         decode.set_stored(new.obj, new.item, new.values)
         return self._note(new)
 
-    async def _put_over(self, kept: Sequence[_NewObject], job: BulkWrite) -> None:
+    async def _put_over(self, kept: Sequence[NewObject], job: BulkWrite) -> None:
         """Write whole items without conditions: one BatchWriteItem for each 25."""
         table = get_table(self.model._options.alias)
         size = min(self.batch_size or MAX_BATCH_WRITES, MAX_BATCH_WRITES)
         # Compile all requests before the first one: an item may be too large.
         puts = {
-            id(each): {"PutRequest": {"Item": compile_action(Put(each.item, EVERYTHING, each.new.size)).params["Item"]}}
+            id(each): {"PutRequest": {"Item": compile_action(Put(each.item, EVERYTHING, each.size)).params["Item"]}}
             for each in kept
         }
 
-        async def work(unit: Sequence[_NewObject]) -> list[Outcome]:
-            lease = unit[0].new.binding.lease
+        async def work(unit: Sequence[NewObject]) -> list[Outcome]:
+            lease = unit[0].binding.lease
             rest = await batches.write_batch(table, [puts[id(each)] for each in unit], patient=True, lease=lease)
             left = set() if rest is None else {key_of(write["PutRequest"]["Item"]) for write in rest.writes}
             outcomes = []
@@ -412,7 +397,7 @@ async def bulk_update(
 async def _check_objects(model: type[DynamoModel], objects: Sequence[DynamoModel], only: frozenset[str]) -> None:
     """Raise an error for invalid values, an object given twice, and unique values that two objects need."""
     known: dict[Any, Any] = {}
-    takers: dict[ItemKey, _NewObject] = {}
+    takers: dict[ItemKey, NewObject] = {}
     holders: dict[ItemKey, Any] = {}
     decides = uniqueness.unique_attributes(model).keys() & only
     for obj in objects:
@@ -420,14 +405,14 @@ async def _check_objects(model: type[DynamoModel], objects: Sequence[DynamoModel
             raise InvalidValue(f"bulk_update() got two objects with pk {Subject(obj).shown_pk}: give only one of them.")
         if not await _read_missing(obj, only):
             continue
-        asked = {name for name in only if assignments.is_expression(obj.__dict__.get(name))}
+        asked = {name for name in only if is_expression(obj.__dict__.get(name))}
         values = form_of(model).prepared(obj.__dict__, obj._stored, only, asked)
         form_of(model).check_whole(values)
         if not decides or decides & asked or obj._stored is None:
             continue
         held = {**decode.values_of(model, obj._stored), **values}
-        new = _NewObject(obj, NewItem(binding_of(model), item_from(model, held), held))
-        for claim in sorted(new.claims):
+        new = NewObject(obj, binding_of(model), item_from(model, held), held)
+        for claim in sorted(_claims(new)):
             if claim in takers:
                 raise _duplicate_error("bulk_update", takers[claim], new, claim)
             takers[claim] = new
@@ -455,7 +440,7 @@ async def _read_missing(obj: DynamoModel, only: frozenset[str]) -> bool:
     return True
 
 
-def _duplicate_error(verb: str, one: _NewObject, other: _NewObject, key: ItemKey) -> Exception:
+def _duplicate_error(verb: str, one: NewObject, other: NewObject, key: ItemKey) -> Exception:
     """The error for two objects that need one key: their primary key, or the claim of a unique value."""
     label, pk, other_pk = one.obj._meta.label, Subject(one.obj).shown_pk, Subject(other.obj).shown_pk
     if key == key_of(other.item):
@@ -471,7 +456,7 @@ def _duplicate_error(verb: str, one: _NewObject, other: _NewObject, key: ItemKey
     )
 
 
-def _unique_error(new: _NewObject, claim: ItemKey) -> UniqueViolation:
+def _unique_error(new: NewObject, claim: ItemKey) -> UniqueViolation:
     error = uniqueness.unique_error(Subject(new.obj), new.item, Put(item_key(claim)))
     assert error is not None  # noqa: S101 - the claim is one of the object's own
     return error

@@ -8,19 +8,18 @@ to do with an item that exists, or has to be written by itself: to ``bulk_create
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.db.models.signals import post_save, pre_save
 from msgspec import Struct
 
 from dynamo_single.exceptions import BeginAgain, DynamoSingleError, StaleObject
 from dynamo_single.orm.effects.all_effects import effects_of
-from dynamo_single.orm.effects.compose import taken
+from dynamo_single.orm.effects.compose import NewObject, taken
 from dynamo_single.orm.effects.counters import own_counters
 from dynamo_single.orm.effects.derived import Version
-from dynamo_single.orm.items import decode, version
-from dynamo_single.orm.items.encode import check_trash_key, is_same_item, may_block, set_automatic
-from dynamo_single.orm.items.stored import NAME as STORED
+from dynamo_single.orm.items import decode
+from dynamo_single.orm.items.encode import check_trash_key, is_same_item
 from dynamo_single.orm.items.writer import item_writer
 from dynamo_single.orm.requests import atomic_block
 from dynamo_single.orm.requests.actions import Item, ItemKey, key_of
@@ -31,8 +30,8 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.bindings import ModelBinding, binding_of, fact
 from dynamo_single.orm.schema.keys.values import item_size
 from dynamo_single.orm.schema.types import DynamoModel, are_plain
-from dynamo_single.orm.write.create import NewItem, new_item, replace
-from dynamo_single.orm.write.direct import direct_writes
+from dynamo_single.orm.write.create import new_object, replace
+from dynamo_single.orm.write.direct import direct_writes, plain_object
 from dynamo_single.orm.write.save import SaveOptions, save
 from dynamo_single.table import batches, names
 from dynamo_single.table.batches import EXISTS, get_batch, insert_batch
@@ -48,45 +47,19 @@ def is_inserted(binding: ModelBinding) -> bool:
     return binding.layout.expires is None and all(isinstance(each, Version) for each in effects_of(binding))
 
 
-def _plain_item(binding: ModelBinding, obj: Any, *, raw: bool = False) -> NewItem | None:
-    """Return the item of an object to create as ``new_item()`` does, in one pass; ``None`` if that has to make it.
-
-    It sets automatic times and the version in the object, unless ``raw`` is true (fixtures).
-    """
-    direct, values = direct_writes(binding), obj.__dict__
-    if direct is None or not direct.is_alone or values[STORED] is not None:
-        return None
-    if any(values.get(name) is None for name in binding.model._identity):
-        return None
-    as_it_was = values
-    if not raw:
-        if may_block(binding.model):
-            return None
-        if direct.sets_itself or direct.version_name:
-            as_it_was = {**values}
-            set_automatic(obj, add=True)
-            values.update(version.next_values(binding.model, None))
-    try:
-        prepared, item, size = direct.writer.whole(values)
-    except Exception:
-        # Raise any error again with a message about the object as the caller passed it.
-        values.update(as_it_was)
-        return None
-    return NewItem(binding, item, prepared, size)
-
-
 #: The bindings of an operation, taken once for each class.
 KnownBindings = dict[type[DynamoModel], ModelBinding]
 
 
-async def item_of(known: KnownBindings, obj: DynamoModel, pending: Block | None, *, raw: bool = False) -> NewItem:
-    """Return the item of an object to create, with the binding of its class."""
+async def object_of(known: KnownBindings, obj: DynamoModel, pending: Block | None, *, raw: bool = False) -> NewObject:
+    """Return an object to create with its item, by the binding of its class."""
     model = type(obj)
     binding = known.get(model)
     if binding is None:
         binding = known[model] = await taken(model, pending)
-    made = _plain_item(binding, obj, raw=raw) if pending is None else None
-    return made or await new_item(obj, pending, raw=raw)
+    direct = None if pending is not None else direct_writes(binding)
+    made = None if direct is None else plain_object(direct, obj, raw=raw)
+    return made or await new_object(obj, pending, raw=raw)
 
 
 def in_batches(objects: Sequence[T], sizes: Sequence[int], most: int = MAX_STATEMENTS) -> Iterator[Sequence[T]]:
@@ -105,7 +78,7 @@ def in_batches(objects: Sequence[T], sizes: Sequence[int], most: int = MAX_STATE
         yield objects[start:]
 
 
-def size_of(new: NewItem) -> int:
+def size_of(new: NewObject) -> int:
     """Return the size of an item in bytes."""
     return new.size or item_size(new.item)
 
@@ -136,7 +109,7 @@ _EXISTS = Inserted(found={})
 _LEFT = Inserted()
 
 
-async def insert(table: Table, new: Sequence[NewItem], *, reads: bool = True) -> list[Inserted]:
+async def insert(table: Table, new: Sequence[NewObject], *, reads: bool = True) -> list[Inserted]:
     """Insert items with different keys by one BatchExecuteStatement; send throttled ones again.
 
     One BatchGetItem reads existing items; without ``reads`` only if an earlier attempt may have inserted them, which
@@ -165,7 +138,7 @@ async def insert(table: Table, new: Sequence[NewItem], *, reads: bool = True) ->
     return results
 
 
-async def _compared(table: Table, new: Mapping[int, NewItem], doubtful: Mapping[int, bool]) -> dict[int, Inserted]:
+async def _compared(table: Table, new: Mapping[int, NewObject], doubtful: Mapping[int, bool]) -> dict[int, Inserted]:
     """Read the existing items, and return by number whether each equals the item to insert."""
     stored: dict[ItemKey, Item] = {}
     try:
@@ -181,7 +154,7 @@ async def _compared(table: Table, new: Mapping[int, NewItem], doubtful: Mapping[
     return results
 
 
-def _statement(table: Table, new: NewItem) -> Statement | None:
+def _statement(table: Table, new: NewObject) -> Statement | None:
     """Return the statement of an item; ``None`` if the item has to be written by itself, or raises its error there."""
     if size_of(new) > MAX_ITEM_SIZE:
         return None
@@ -228,30 +201,29 @@ async def load(objects: Sequence[DynamoModel]) -> None:
     Existing objects take a BatchGetItem together, and an UpdateItem each if they differ. Raises ``NotLoaded`` for the
     first object that cannot be written. Objects after it may be in the table.
     """
-    new: list[NewItem] = []
+    new: list[NewObject] = []
     known = KnownBindings()
     for position, obj in enumerate(objects):
         try:
-            new.append(await item_of(known, obj, None, raw=True))
+            new.append(await object_of(known, obj, None, raw=True))
         except Exception as error:
-            await _write(objects[:position], new)
+            await _write(new)
             raise NotLoaded(position) from error
-    await _write(objects, new)
+    await _write(new)
 
 
-async def _write(objects: Sequence[DynamoModel], new: Sequence[NewItem]) -> None:
-    if not objects:
+async def _write(new: Sequence[NewObject]) -> None:
+    if not new:
         return
-    table = get_table(objects[0]._options.alias)
-    inserted = await _inserted(table, new)
-    for position, (obj, made, result) in enumerate(zip(objects, new, inserted, strict=True)):
+    inserted = await _inserted(get_table(new[0].obj._options.alias), new)
+    for position, (each, result) in enumerate(zip(new, inserted, strict=True)):
         try:
-            await _settle(obj, made, result)
+            await _settle(each, result)
         except Exception as error:
             raise NotLoaded(position) from error
 
 
-async def _inserted(table: Table, new: Sequence[NewItem]) -> list[Inserted]:
+async def _inserted(table: Table, new: Sequence[NewObject]) -> list[Inserted]:
     """Insert items in as many requests as their sizes need; write items with the same key separately, in order."""
     is_single = len(new) == 1 or len({key_of(each.item) for each in new}) < len(new)
     if is_single or not batches.can_insert(table):
@@ -259,10 +231,11 @@ async def _inserted(table: Table, new: Sequence[NewItem]) -> list[Inserted]:
     return [result for some in in_batches(new, [size_of(each) for each in new]) for result in await insert(table, some)]
 
 
-async def _settle(obj: DynamoModel, made: NewItem, result: Inserted) -> None:
+async def _settle(new: NewObject, result: Inserted) -> None:
     """Write an object that was not inserted: change the stored object, or write it separately."""
+    obj = new.obj
     if result.is_written:
-        decode.set_stored(obj, made.item, made.values)
+        decode.set_stored(obj, new.item, new.values)
     elif result.error is not None and not result.is_doubtful:
         raise result.error
     elif result.found:

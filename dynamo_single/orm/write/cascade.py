@@ -19,7 +19,7 @@ from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Stored, join
 from dynamo_single.orm.effects import send, trash_counts
 from dynamo_single.orm.effects.all_effects import effects_of
-from dynamo_single.orm.effects.base import NO_CONDITIONS, CallerConditions, Subject
+from dynamo_single.orm.effects.base import NO_CONDITIONS, CallerConditions, Filling, Subject, filled_values
 from dynamo_single.orm.effects.compose import compose, draft_of, taken
 from dynamo_single.orm.effects.counters import Sums
 from dynamo_single.orm.effects.referrers import ReferrerQuery
@@ -240,13 +240,9 @@ class ReferenceStep(Step):
     async def compose(self, pending: Block | None) -> Write | None:
         """Return the object's write, with the copies that depend on its references."""
         model, before, effects = type(self.obj), self.obj._stored, effects_of(type(self.obj))
-        values, given = self.values, {**decode.values_of(model, before), **self.values}
-        for effect in effects:
-            only = frozenset(self.values)
-            values = {
-                **values,
-                **await effect.values_from_others(Subject(self.obj), given, before, only, pending, lenient=False),
-            }
+        given, only = {**decode.values_of(model, before), **self.values}, frozenset(self.values)
+        filling = Filling(Subject(self.obj), given, before, only, pending)
+        values = {**self.values, **await filled_values(effects, filling)}
         attributes = registry.attributes_of(model)
         as_read = [as_stored(before, attributes[name].attr_name) for name in self.values]
         draft = replace(await draft_of(self.obj, values), computed=join(as_read))

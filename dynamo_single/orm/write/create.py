@@ -9,26 +9,23 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-
 from dynamo_single.exceptions import AlreadyExists, MissingReference
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.effects import recount, send
 from dynamo_single.orm.effects.all_effects import effects_of
-from dynamo_single.orm.effects.base import Subject
-from dynamo_single.orm.effects.compose import compose_new, taken
+from dynamo_single.orm.effects.base import Filling, Subject, filled_values
+from dynamo_single.orm.effects.compose import NewObject, compose_new, taken
 from dynamo_single.orm.effects.trash_counts import has_trash_count
 from dynamo_single.orm.items import decode
-from dynamo_single.orm.items.encode import Values, item_from, may_block, set_automatic
+from dynamo_single.orm.items.encode import item_from, may_block, set_automatic
 from dynamo_single.orm.items.encodings import NO_ITEM, Encodings
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.items.refresh import acomplete
 from dynamo_single.orm.items.stored import object_values
 from dynamo_single.orm.items.writer import item_writer
-from dynamo_single.orm.requests.actions import Item, ItemKey
+from dynamo_single.orm.requests.actions import ItemKey
 from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.schema import bindings, registry
-from dynamo_single.orm.schema.bindings import ModelBinding
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import assignments
 from dynamo_single.orm.write.direct import created_directly
@@ -49,68 +46,55 @@ else:
     trash = LazyModule("dynamo_single.orm.write.trash")
 
 
-class NewItem(Struct, frozen=True, eq=False):
-    """The item of a new object, the values of its attributes, and the binding that both are of.
-
-    ``size`` is in bytes; 0 if unknown.
-    """
-
-    binding: ModelBinding
-    item: Item
-    values: Values
-    size: int = 0
-
-
 async def create(
     obj: DynamoModel,
     pending: Block | None,
     *,
     raw: bool = False,
     lenient: bool | None = None,
-    new: NewItem | None = None,
+    new: NewObject | None = None,
 ) -> None:
     """Write a new object: PutItem, or one transaction with its claims and derived items; it never overwrites an item.
 
     ``raw`` (fixtures) keeps the given automatic times. ``lenient`` does not require referenced objects; it defaults to
-    ``raw``. ``new`` is a result of ``new_item``.
+    ``raw``. ``new`` is a result of ``new_object()``.
     """
     lenient = raw if lenient is None else lenient
     model = type(obj)
     if new is None and not raw:
-        known = None if pending is not None else bindings.binding_if_known(model, get_table(model._options.alias))
-        if await created_directly(known or await taken(model, pending), obj, pending):
+        table = get_table(model._options.alias)
+        known = None if pending is not None else bindings.binding_if_known(model, table)
+        if await created_directly(table, known or await taken(model, pending), obj, pending):
             return
     prepared = [] if new is None else [new]
 
     async def attempt() -> None:
         # Composed again if a source has changed in the meantime.
-        made = prepared.pop() if prepared else await new_item(obj, pending, raw=raw, lenient=lenient)
-        await _send(obj, made, pending, lenient=lenient)
+        made = prepared.pop() if prepared else await new_object(obj, pending, raw=raw, lenient=lenient)
+        await _send(made, pending, lenient=lenient)
 
     await retry_source_changes(attempt)
 
 
-async def _send(obj: DynamoModel, new: NewItem, pending: Block | None, *, lenient: bool) -> None:
-    binding, effects = new.binding, effects_of(new.binding)
+async def _send(new: NewObject, pending: Block | None, *, lenient: bool) -> None:
+    effects = effects_of(new.binding)
     absent: frozenset[ItemKey] = frozenset()
     while True:
-        write = await compose_new(
-            obj, binding, effects, new.item, new.values, pending=pending, absent=absent, lenient=lenient, size=new.size
-        )
-        refuse_outdated(obj, binding)
+        write = await compose_new(new, effects, pending=pending, absent=absent, lenient=lenient)
+        refuse_outdated(new.obj, new.binding)
         try:
-            stored = await send.send_write(obj, write)
+            stored = await send.send_write(new.obj, write)
         except MissingReference as error:
             absent = missing_parents(write, effects, error)
         else:
-            await record_write(obj, write, stored)
+            await record_write(new.obj, write, stored)
             return
 
 
-async def new_item(
+async def new_object(
     obj: DynamoModel, pending: Block | None, *, raw: bool = False, lenient: bool | None = None
-) -> NewItem:
-    """Return the item and the values of an object to create, after setting its identifier and automatic values.
+) -> NewObject:
+    """Return an object to create with its item, after setting its identifier and automatic values.
 
     See ``create()`` for ``raw`` and ``lenient``.
     """
@@ -131,20 +115,18 @@ async def new_item(
             set_automatic(obj, add=True)
         for effect in effects:
             values.update(effect.values_of_each_write(None))
-    for effect in effects:
-        values = {
-            **values,
-            **await effect.values_from_others(Subject(obj), values, None, None, pending, lenient=lenient),
-        }
+    if effects:
+        filling = Filling(Subject(obj), values, pending=pending, lenient=lenient)
+        values = {**values, **await filled_values(effects, filling)}
     writer, encodings = item_writer(binding), Encodings()
     with suppress(Exception):  # the full pass raises any error again, with its message
         if writer is not None:
             prepared, item, size = writer.whole(values, NO_ITEM, encodings)
-            return NewItem(binding, item, prepared, size)
+            return NewObject(obj, binding, item, prepared, size)
     prepared = form.prepared(values, None, encodings=encodings)
     form.check_whole(prepared)
     item = item_from(binding, prepared, encodings.of_values(prepared))
-    return NewItem(binding, item, prepared, encodings.item_size(item) if encodings else 0)
+    return NewObject(obj, binding, item, prepared, encodings.item_size(item) if encodings else 0)
 
 
 def _set_identity(obj: Any) -> None:

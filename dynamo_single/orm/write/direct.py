@@ -17,7 +17,7 @@ from dynamo_single.exceptions import BeginAgain, ConditionFailed
 from dynamo_single.orm.conditions.terms import join
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.base import Effect, Effects, Subject, WriteConditions
-from dynamo_single.orm.effects.compose import Draft, compose, compose_new
+from dynamo_single.orm.effects.compose import Draft, NewObject, compose, compose_new
 from dynamo_single.orm.effects.derived import Version
 from dynamo_single.orm.effects.send import explained, undo_of
 from dynamo_single.orm.effects.write import Write, exists_error, stale_error
@@ -41,7 +41,7 @@ from dynamo_single.orm.schema.fields.base import IdentityField
 from dynamo_single.table import names
 from dynamo_single.table.lease import Lease
 from dynamo_single.table.request import MAX_ITEM_SIZE, Request
-from dynamo_single.table.table import get_table
+from dynamo_single.table.table import Table, get_table
 
 _KEY: Final = frozenset({names.PARTITION_KEY, names.SORT_KEY})
 _DUE: Final = names.COPIES_DUE
@@ -404,43 +404,54 @@ def _creation_error(obj: Any, action: Action, found: Item | None) -> Exception:
     return exists_error(Subject(obj), found)
 
 
-async def created_directly(binding: ModelBinding, obj: Any, pending: Block | None = None) -> bool:
-    """Write a new object: one PutItem; ``False`` if the write has to be composed.
+def plain_object(direct: DirectWrites, obj: Any, *, raw: bool = False) -> NewObject | None:
+    """Return an object to create with its item, made in one pass; ``None`` if ``new_object()`` has to make it.
 
-    In a block, add the write to the block instead of sending it.
+    It sets automatic times and the version in the object, unless ``raw`` is true (fixtures).
     """
-    direct, held = direct_writes(binding), obj.__dict__
-    if direct is None or not direct.is_alone or held[STORED] is not None or may_block(binding.model):
-        return False
-    as_it_was = {**held} if direct.sets_itself or direct.version_name else held
-    if direct.sets_itself:
+    held, sets = obj.__dict__, not raw and (direct.sets_itself or direct.version_name)
+    if not direct.is_alone or held[STORED] is not None or (not raw and may_block(direct.binding.model)):
+        return None
+    as_it_was = {**held} if sets else held
+    if sets and direct.sets_itself:
         set_automatic(obj, add=True)
-    if direct.version_name:
-        held.update(version.next_values(binding.model, None))
+    if sets and direct.version_name:
+        held.update(version.next_values(direct.binding.model, None))
     try:
         values, item, size = direct.writer.whole(held)
     except Exception:
         # Raise any error again with a message about the object as the caller passed it.
         held.update(as_it_was)
+        return None
+    return NewObject(obj, direct.binding, item, values, size)
+
+
+async def created_directly(table: Table, binding: ModelBinding, obj: Any, pending: Block | None = None) -> bool:
+    """Write a new object: one PutItem; ``False`` if the write has to be composed.
+
+    In a block, add the write to the block instead of sending it.
+    """
+    direct = direct_writes(binding)
+    new = None if direct is None else plain_object(direct, obj)
+    if direct is None or new is None:
         return False
+    item, values = new.item, new.values
     if len(item[names.PARTITION_KEY]["S"]) + len(item[names.SORT_KEY]["S"]) > direct.writer.longest:
         check_trash_key(binding.model, values)
     if not binding.is_current:
         return False
     try:
         if pending is None:
-            await get_table(direct.form.alias).ask_patiently(direct.creation(item, size))
+            await table.ask_patiently(direct.creation(item, new.size))
         else:
             free = ITEM_MISSING if binding.layout.expires is None else free_key_condition(binding.model)
-            put = Put(item, free, size)
-            _join(pending, direct, obj, values, put, (item,), size, partial(_creation_error, obj))
+            put = Put(item, free, new.size)
+            _join(pending, direct, obj, values, put, (item,), new.size, partial(_creation_error, obj))
     except BeginAgain:
         knowledge.stale()
-        held.update(as_it_was)
         return False
     except ConditionFailed as error:
-        write = await compose_new(obj, binding, effects_of(binding), item, values)
-        item, values = direct.earlier(write, error, values)
-    held[STORED] = item
-    held.update(values)
+        item, values = direct.earlier(await compose_new(new, effects_of(binding)), error, values)
+    obj.__dict__[STORED] = item
+    obj.__dict__.update(values)
     return True

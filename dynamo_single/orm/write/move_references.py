@@ -19,7 +19,7 @@ from dynamo_single.exceptions import NotSupported, StaleObject
 from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.effects import send, trash_counts
 from dynamo_single.orm.effects.all_effects import effects_of
-from dynamo_single.orm.effects.base import Effects, Subject, Transition, WriteConditions
+from dynamo_single.orm.effects.base import Effects, Filling, Subject, Transition, WriteConditions, filled_values
 from dynamo_single.orm.effects.compose import compose_move
 from dynamo_single.orm.effects.counters import own_counters
 from dynamo_single.orm.effects.referrers import ReferrerQuery, queries_by_key
@@ -76,8 +76,7 @@ async def new_item(
     await knowledge.ask(registry.layout_of(type(obj)))
     form, before = form_of(type(obj)), obj._stored
     given = object_values(obj)
-    for effect in effects:
-        given = {**given, **await effect.values_from_others(Subject(obj), given, before, None, pending, lenient=False)}
+    given |= await filled_values(effects, Filling(Subject(obj), given, before, pending=pending))
     held, encodings = decode.values_of(type(obj), before), Encodings()
     prepared = form.prepared(given, before, encodings=encodings)
     changed = form.difference(prepared, held, before, named=False, encodings=encodings)

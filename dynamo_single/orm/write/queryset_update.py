@@ -59,12 +59,13 @@ from dynamo_single.orm.requests.expressions import split_conditions
 from dynamo_single.orm.requests.updates import Change, Place, overlapping_places, required_conditions, unmet_change
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.attributes.operations import is_expression
 from dynamo_single.orm.schema.bindings import binding_of
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.references import cascading_children
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import assignments, cascade, on_delete
-from dynamo_single.orm.write.assignments import Target, is_expression, resolve, target_of
+from dynamo_single.orm.write.assignments import Target, resolve, target_of
 from dynamo_single.orm.write.batch_transactions import BulkWrite, Progress, distinct_objects
 from dynamo_single.signals import post_restore, post_soft_delete
 from dynamo_single.table.flow import as_stream, call_sync

@@ -23,9 +23,11 @@ from dynamo_single.orm.effects.base import (
     NO_CONDITIONS,
     CallerConditions,
     Effects,
+    Filling,
     Subject,
     Transition,
     WriteConditions,
+    filled_values,
     is_repeated,
 )
 from dynamo_single.orm.effects.compose import Draft, compose, taken
@@ -260,11 +262,11 @@ class _ObjectSave(Struct, frozen=True, eq=False):
 
     async def _filled(self, before: Item, given: Values, only: frozenset[str] | None) -> Values:
         """Fill in the values of effects, such as copies of referenced objects."""
-        filled, filled_from = Values(), None if self.wanted.force else before
-        for effect in self.effects:
-            subject, lenient = Subject(self.obj), self.wanted.raw
-            filled |= await effect.values_from_others(subject, given, filled_from, only, self.pending, lenient=lenient)
-        return filled
+        if not self.effects:
+            return {}
+        filled_from = None if self.wanted.force else before
+        filling = Filling(Subject(self.obj), given, filled_from, only, self.pending, self.wanted.raw)
+        return await filled_values(self.effects, filling)
 
     def _changed(
         self,

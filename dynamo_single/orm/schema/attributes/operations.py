@@ -67,3 +67,8 @@ class Removal(Operation):
 
 
 REMOVE: Final = Removal()
+
+
+def is_expression(value: object) -> bool:
+    """Return whether a value is an expression of Django's or an operation, which the app has to resolve first."""
+    return isinstance(value, Operation) or hasattr(value, "resolve_expression")

@@ -320,6 +320,11 @@ class KeyPart(Struct, frozen=True):
         return split_format(self.spec)[0]
 
     @property
+    def ending(self) -> str:
+        """The character that ends the value in the key, if that is not ``#``, which no value contains."""
+        return "" if self.terminator == SEPARATOR else self.terminator
+
+    @property
     def bound(self) -> Codec:
         """The codec; an unbound template has none."""
         if self.codec is None:
@@ -329,14 +334,14 @@ class KeyPart(Struct, frozen=True):
     def encode(self, value: object) -> str:
         """Encode a value for this part."""
         try:
-            return self.bound.encode(value, "" if self.terminator == SEPARATOR else self.terminator)
+            return self.bound.encode(value, self.ending)
         except InvalidValue as error:
             raise type(error)(f"{self.name}: {error}") from error
 
     @property
     def encoder(self) -> Callable[[Any], str]:
         """``encode()`` as one function; for a string its errors do not name the attribute."""
-        return self.bound.text_encoder("" if self.terminator == SEPARATOR else self.terminator) or self.encode
+        return self.bound.text_encoder(self.ending) or self.encode
 
 
 #: How many parsed templates are kept. A declaration parses each of its own several times.
