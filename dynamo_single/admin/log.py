@@ -37,13 +37,13 @@ def _second_index() -> str | None:
 TIME_INDEX: Final = _second_index()
 
 
-def readable_message(message: list[dict[str, Any]], text: str) -> str:
+def readable_message(message: list[Any], text: str) -> str:
     """Return a message for users: Django's text, followed by the values."""
     lines = [
         _of(changed)
         + gettext('%(field)s: from "%(before)s" to "%(after)s"')
         % {"field": gettext(label), "before": old, "after": new}
-        for changed in (entry.get("changed", {}) for entry in message)
+        for changed in (entry.get("changed", {}) for entry in message if isinstance(entry, dict))
         for label, (old, new) in changed.get("values", {}).items()
     ]
     return f"{text} {'; '.join(lines)}." if lines else text
@@ -58,8 +58,11 @@ class LogEntries(models.QuerySet["LogEntry"]):
     """A queryset that accepts the names of Django's own entries: ``content_type`` in conditions, and ``id``."""
 
     def _filter_or_exclude_inplace(self, negate: bool, args: Any, kwargs: Any) -> None:
-        kwargs = dict(map(_stored, kwargs.items()))
-        super()._filter_or_exclude_inplace(negate, tuple(map(_stored_in, args)), kwargs)
+        stored = [*map(_stored, kwargs.items())]
+        kwargs = dict(stored)
+        # The app and the model of a content type are two conditions on one attribute.
+        others = (Q(each) for each in stored if kwargs[each[0]] is not each[1])
+        super()._filter_or_exclude_inplace(negate, (*map(_stored_in, args), *others), kwargs)
 
     def order_by(self, *field_names: Any) -> LogEntries:
         """Order as the log's keys do; the order of Django's ``id`` is that of the time."""
@@ -95,6 +98,8 @@ def _stored(condition: tuple[str, Any]) -> tuple[str, Any]:
 
     if is_equal and isinstance(value, ContentType):
         return "object_type", _label(value)
+    if rest == "in" and not hasattr(value, "query"):
+        value = [getattr(each, "pk", each) for each in value]
     asked = "pk" if is_equal else f"pk__{rest}" if rest == "in" else rest
     return "object_type__in", sorted(map(_label, ContentType.objects.filter(**{asked: value})))
 

@@ -195,6 +195,8 @@ def test_log_entry_has_id_and_content_type(pages: Pages) -> None:
         lambda kind: {"content_type": kind},
         lambda kind: {"content_type_id": kind.pk},
         lambda kind: {"content_type__in": [kind.pk]},
+        lambda kind: {"content_type__in": [kind]},
+        lambda kind: {"content_type__in": ContentType.objects.filter(pk=kind.pk)},
         lambda kind: {"content_type__app_label": "directory", "content_type__model__iexact": "COMPANY"},
     ],
 )
@@ -205,6 +207,19 @@ def test_the_log_is_filtered_by_content_types_as_django_s(pages: Pages, asked: A
     with assert_requests(["Query"]):
         (entry,) = LogEntry.objects.filter(object_id="c1", **asked(ContentType.objects.get_for_model(Company)))
     assert (entry.object_type, entry.object_id) == ("directory.company", "c1")
+
+
+def test_log_filter_by_app_and_model_keeps_both(pages: Pages) -> None:
+    """Both conditions become one on ``object_type``, and two apps have a model of this name."""
+    for app in ("auth", "accounts"):
+        LogEntry.objects.create(user_id="u", object_type=f"{app}.group", object_id="g", action_flag=1)
+    asked = {"content_type__app_label": "accounts", "content_type__model": "group"}
+    assert [each.object_type for each in LogEntry.objects.filter(user_id="u", **asked)] == ["accounts.group"]
+
+
+def test_message_that_is_a_list_of_texts_is_shown(pages: Pages) -> None:
+    """A project may log any text, and Django reads what begins with a bracket as JSON."""
+    assert LogEntry(change_message='["Checked."]').get_change_message() == "No fields changed."
 
 
 @pytest.mark.parametrize("key", [7, UUID(int=7)])
