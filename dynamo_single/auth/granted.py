@@ -22,6 +22,7 @@ from dynamo_single.auth.kept_keys import HoldersManager, KeysManager
 from dynamo_single.backend.router import uses_engine
 from dynamo_single.orm.model.many_to_many import KeptManyToMany
 from dynamo_single.orm.query.many_to_many import End
+from dynamo_single.orm.schema.fields.references import without_slice
 from dynamo_single.permissions import permission_choices
 from dynamo_single.table.flow import call_method, call_sync
 
@@ -60,20 +61,16 @@ class GrantedManager(KeysManager):
     ``set()`` and ``clear()`` keep the strings that no permission of an installed app has.
     """
 
-    def get_queryset(self) -> Any:
-        """Return the holder's permissions."""
-        cached = self._prefetched.get(self.end.name)
-        if cached is not None:
-            return cached
-        behind: Any = super()
-        return behind.get_queryset().filter(_named(self._names(self.instance)))
+    def _narrow(self, queryset: Any) -> Any:
+        return queryset.filter(_named(self._names(self.instance)))
 
     def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
         """Return what ``prefetch_related()`` needs: one query for all holders."""
         names = {each.pk: self._names(each) for each in instances}
-        queryset = querysets[0] if querysets else self.model._default_manager.all()
-        found = list(queryset.select_related("content_type").filter(_named(set().union(*names.values()))))
-        pairs = [(pk, each.pk) for pk, held in names.items() for each in found if name_of(each) in held]
+        whole, start, stop = without_slice(querysets[0] if querysets else self.model._default_manager.all())
+        found = list(whole.select_related("content_type").filter(_named(set().union(*names.values()))))
+        owned = {pk: [each.pk for each in found if name_of(each) in held] for pk, held in names.items()}
+        pairs = [(pk, each) for pk, permissions in owned.items() for each in permissions[start:stop]]
         return self._prefetched_from(pairs, {each.pk: each for each in found})
 
     def _names(self, holder: Any) -> set[str]:
@@ -103,11 +100,10 @@ def _by_name(model: Any, objs: Sequence[Any]) -> dict[str, Any]:
     for each in objs:
         if isinstance(each, models.Model) and not isinstance(each, model):
             raise TypeError(f"{model._meta.object_name!r} instance expected, got {each!r}")
-    pks = [each for each in objs if not isinstance(each, models.Model)]
-    there = _permissions().in_bulk([model._meta.pk.to_python(pk) for pk in pks]) if pks else {}
-    if len(there) < len({*map(str, pks)}):
-        missing = next(pk for pk in pks if model._meta.pk.to_python(pk) not in there)
-        raise model.DoesNotExist(f"No {model._meta.label} has pk {missing!r}. Nothing was written.")
+    pks = [model._meta.pk.to_python(each) for each in objs if not isinstance(each, models.Model)]
+    there = _permissions().in_bulk(pks) if pks else {}
+    if missing := [pk for pk in pks if pk not in there]:
+        raise model.DoesNotExist(f"No {model._meta.label} has pk {missing[0]!r}. Nothing was written.")
     found = [*(each for each in objs if isinstance(each, models.Model)), *there.values()]
     return {name_of(each): each for each in found}
 
@@ -123,27 +119,15 @@ class HoldersOfPermission(HoldersManager):
         """The name of the permission."""
         return name_of(self.instance)
 
-    def get_queryset(self) -> Any:
+    def _narrow(self, queryset: Any) -> Any:
         """Return the holders: one Query per megabyte of all of them, on an index and eventually consistent."""
-        behind: Any = super()
-        return behind.get_queryset().filter(**{f"{self.kept_in}__contains": self.key})
+        return queryset.filter(**{f"{self.kept_in}__contains": self.key})
 
     async def _check(self, through_defaults: Any = None, *, adds: bool = False) -> None:
         """Any permission can be granted, since it is computed or a row."""
 
-    async def _resolved(self, objs: Iterable[object], *, adds: bool = True) -> dict[Any, Any]:
-        given = list(objs)
-        found = {each.pk: each for each in given if isinstance(each, self.model)}
-        pks = [self.model._meta.pk.to_python(each) for each in given if not isinstance(each, models.Model)]
-        if len(found) + len(pks) < len({*(getattr(each, "pk", each) for each in given)}):
-            raise TypeError(f"{self.model._meta.object_name!r} instances expected, got {given!r}")
-        for each in found.values():
-            self._check_stored(each)
-        there = await call_method(self.model._default_manager, "in_bulk", pks) if pks else {}
-        missing = [pk for pk in pks if pk not in there]
-        if missing:
-            raise self.model.DoesNotExist(f"No {self.model._meta.label} has pk {missing[0]!r}. Nothing was written.")
-        return found | there
+    def _key(self, pk: object) -> Any:
+        return self.model._meta.pk.to_python(pk)
 
 
 class _Relation:

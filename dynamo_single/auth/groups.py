@@ -87,9 +87,9 @@ class Related:
     @cached_property
     def _manager_class(self) -> Any:
         base: Any = type(self.model._default_manager)
-        narrowing = self.manager.narrowing
         found: Any = type(self.manager.__name__, (self.manager, base), {})
-        found._queryset_class = type(narrowing.__name__, (narrowing, base._queryset_class), {})
+        if narrowing := self.manager.narrowing:
+            found._queryset_class = type(narrowing.__name__, (narrowing, base._queryset_class), {})
         return found
 
 

@@ -3,18 +3,15 @@
 The item of a user contains the identifiers of the groups and decides who is in a group. One membership item for each of
 them lists the members of the group. One transaction writes both.
 
-Queries on ``user.groups`` may ignore case, because a user has few groups and their names are compared in memory. Other
-querysets need a ``CanonicalAttribute`` for that. This module must not know permissions.
+This module must not know permissions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
 from django.db.models import Q
-from django.db.models.expressions import Col
-from django.db.models.sql.where import WhereNode
 from msgspec.structs import replace
 
 from dynamo_single.auth.kept_keys import HoldersManager, KeptManager, KeysManager
@@ -22,70 +19,12 @@ from dynamo_single.exceptions import InvalidValue
 from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.results.state import Asked
 from dynamo_single.orm.schema import secrecy
-from dynamo_single.table.flow import call_method, run
+from dynamo_single.table.flow import run
 
 if TYPE_CHECKING:
     _QuerySet = QuerySet[Any]
 else:
     _QuerySet = object
-
-
-_COMPARED: dict[str, Callable[[str, str], bool]] = {
-    "iexact": str.__eq__,
-    "icontains": str.__contains__,
-    "istartswith": str.startswith,
-}
-
-
-class GroupsAsked(Asked, frozen=True):
-    """A query for the groups of one user, with the identifiers of these groups."""
-
-    group_ids: tuple[str, ...] = ()
-
-
-class GroupsQuerySet(_QuerySet):
-    """The groups of one user. A condition that ignores case first reads all of them: one BatchGetItem."""
-
-    def _reads_before(self) -> bool:
-        return super()._reads_before() or self._is_folded()
-
-    def _is_folded(self) -> bool:
-        return isinstance(self._asked, GroupsAsked) and _has_folded(self.query.where)
-
-    async def _narrowed(self) -> Self:
-        if not self._is_folded():
-            return await super()._narrowed()
-        everything = self.model._default_manager.using_index("primary").consistent()
-        asked: Any = self._asked
-        groups = await everything.filter(pk__in=asked.group_ids)._read()
-        narrowed = self.all()
-        narrowed.query.where = _replaced(narrowed.query, self.query.where, groups)
-        evaluated: Self = await super(GroupsQuerySet, narrowed)._narrowed()
-        return evaluated
-
-
-def _has_folded(where: WhereNode) -> bool:
-    return any(_has_folded(each) if isinstance(each, WhereNode) else _is_folded(each) for each in where.children)
-
-
-def _is_folded(condition: Any) -> bool:
-    return getattr(condition, "lookup_name", None) in _COMPARED and isinstance(condition.lhs, Col)
-
-
-def _replaced(query: Any, where: Any, groups: list[Any]) -> WhereNode:
-    """Return the conditions, with each condition that ignores case replaced by the keys of the matching groups."""
-    found = WhereNode(connector=where.connector, negated=where.negated)
-    for child in where.children:
-        if isinstance(child, WhereNode):
-            found.children.append(_replaced(query, child, groups))
-        elif _is_folded(child):
-            compare, text = _COMPARED[child.lookup_name], str(child.rhs).casefold()
-            values = ((group.pk, getattr(group, child.lhs.target.attname)) for group in groups)
-            pks = [pk for pk, value in values if isinstance(value, str) and compare(value.casefold(), text)]
-            found.children.append(query.build_where(Q(pk__in=pks)))
-        else:
-            found.children.append(child)
-    return found
 
 
 #: The most groups of one user: one BatchGetItem reads all of them, and one transaction writes them with the user.
@@ -96,8 +35,8 @@ class MembershipManager(KeptManager):
     """The base of both managers. Memberships are derived from users."""
 
     kept_in = "group_ids"
-    #: The queryset class that is mixed into the class of the default manager.
-    narrowing: type
+    #: A queryset class to mix into that of the default manager.
+    narrowing: type | None = None
 
     def _check_set(self, obj: Any, held: set[str], wanted: set[str]) -> None:
         if len(wanted) > MAX_GROUPS and len(wanted) > len(held):
@@ -106,34 +45,22 @@ class MembershipManager(KeptManager):
                 "Nothing was written. Give several groups' permissions to one group."
             )
 
-    async def _find(self, keys: Sequence[Any], *, adds: bool) -> dict[Any, Any]:
-        """Read the objects, unless a fixture names them: one request for each hundred."""
-        if self._raw:
-            return dict.fromkeys(keys)
-        found: dict[Any, Any] = await call_method(self.model._default_manager, "in_bulk", keys)
-        return found
-
 
 class GroupsManager(MembershipManager, KeysManager):
     """The manager ``user.groups``."""
-
-    narrowing = GroupsQuerySet
 
     @property
     def prefetches(self) -> Any:
         """The model of the querysets that ``prefetch_related()`` evaluates."""
         return self.model
 
-    def get_queryset(self) -> Any:
-        """Return the user's groups by their keys: one strongly consistent request, or none without groups."""
-        cached = self._prefetched.get(self.end.name)
-        if cached is not None:
-            return cached
-        behind: Any = super()
-        found = _by_keys(behind.get_queryset(), self.instance.group_ids)
-        if isinstance(found, GroupsQuerySet):
-            found._asked = GroupsAsked(**_as_given(found._asked), group_ids=tuple(self.instance.group_ids or ()))
-        return found
+    def _narrow(self, queryset: Any) -> Any:
+        """Return the user's groups by their keys: one strongly consistent request, or none without groups.
+
+        They are few, so that conditions and orders without a key are computed in memory.
+        """
+        ids = self.instance.group_ids or ()
+        return _by_keys(queryset, ids).allow_in_memory(max(len(ids), MAX_GROUPS))
 
     def get_prefetch_querysets(self, instances: Any, querysets: Any = None) -> Any:
         """Return what ``prefetch_related("groups")`` needs: one BatchGetItem for each hundred groups of all users."""
@@ -193,10 +120,8 @@ class MembersManager(MembershipManager, HoldersManager):
 
     narrowing = MembersQuerySet
 
-    def get_queryset(self) -> Any:
+    def _narrow(self, queryset: Any) -> Any:
         """Return the members: a Query for the memberships, and a strongly consistent BatchGetItem per hundred users."""
-        behind: Any = super()
-        queryset = behind.get_queryset()
         if not isinstance(queryset, MembersQuerySet):
             # The querysets of the model's manager have another class, which cannot delay the first Query.
             return _by_keys(queryset, _memberships(self.through, self.instance.pk)).filter(

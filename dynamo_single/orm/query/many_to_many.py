@@ -73,7 +73,7 @@ class RelatedManager:
     """The methods of Django's manager of a many-to-many relation.
 
     The default manager of the other model follows it in the bases. A subclass stores the edges: it implements the
-    methods that raise ``NotImplementedError`` here, and ``get_queryset()``.
+    methods that raise ``NotImplementedError`` here.
     """
 
     #: Whether a fixture is being loaded: it may name objects that follow later.
@@ -85,6 +85,23 @@ class RelatedManager:
         self.model = end.model
         self.instance = instance
         self.through = end.through
+
+    def get_queryset(self) -> Any:
+        """Return the related objects, or those that ``prefetch_related()`` has read."""
+        cached = self._prefetched.get(self.end.name)
+        return self._apply_rel_filters(self._everything()) if cached is None else cached
+
+    def _apply_rel_filters(self, queryset: Any) -> Any:
+        """Return the related objects of a queryset; Django's name, which ``Prefetch(queryset=...)`` calls too."""
+        if not queryset.query.is_sliced:
+            return self._narrow(queryset)
+        whole, start, stop = without_slice(queryset)
+        return self._narrow(whole)[start:stop]
+
+    def _everything(self) -> Any:
+        """Return the queryset of the other model's default manager."""
+        behind: Any = super()
+        return behind.get_queryset()
 
     def add(self, *objs: Any, through_defaults: Defaults = None) -> None:
         """Add objects, or the objects of a ``pk``; keep existing edges unchanged."""
@@ -202,7 +219,7 @@ class RelatedManager:
         found: dict[Any, Any] = {}
         for obj in objs:
             if not isinstance(obj, models.Model):
-                found.setdefault(self.end.far.attribute.prepare(obj))
+                found.setdefault(self._key(obj))
                 continue
             if not isinstance(obj, self.model):
                 raise TypeError(f"{self.model._meta.object_name!r} instance expected, got {shown(obj)}")
@@ -215,6 +232,10 @@ class RelatedManager:
             hidden = secrecy.shown(self.model, missing[0])
             raise self.model.DoesNotExist(f"No {self.model._meta.label} has pk {hidden}. Nothing was written.")
         return found | there
+
+    def _key(self, pk: object) -> Any:
+        """Return the ``pk`` of a related object in its stored type."""
+        return self.end.far.attribute.prepare(pk)
 
     def _prefetch(self, pairs: Sequence[tuple[Any, Any]], queryset: Any, narrowed: Callable[[Any], Any]) -> Any:
         """Return the result of ``get_prefetch_querysets()`` for the two ends of each edge and the related objects.
@@ -251,6 +272,10 @@ class RelatedManager:
     def _prefetched(self) -> dict[str, Any]:
         """The related objects that ``prefetch_related()`` has read, by name."""
         return getattr(self.instance, "_prefetched_objects_cache", {})
+
+    def _narrow(self, queryset: Any) -> Any:
+        """Return the objects of a queryset that are related."""
+        raise NotImplementedError
 
     async def _check(self, through_defaults: Defaults = None, *, adds: bool = False) -> None:
         """Raise an error if the edges of the object cannot be changed."""
@@ -314,20 +339,12 @@ class EdgesManager(RelatedManager):
         """Return the related objects of another manager of the model."""
         return manager_class(type(getattr(self.model, manager)))(self.end, self.instance)
 
-    def get_queryset(self) -> Any:
+    def _narrow(self, queryset: Any) -> Any:
         """Return the related objects: a Query for the edges and a BatchGetItem for each hundred objects.
 
         Both are sent when the queryset is evaluated. It raises ``TooManyMatches`` for more than 10,000 edges: query the
         model of the edges by pages instead.
         """
-        cached = self._prefetched.get(self.end.name)
-        if cached is not None:
-            return cached
-        behind: Any = super()
-        return self._apply_rel_filters(behind.get_queryset())
-
-    def _apply_rel_filters(self, queryset: Any) -> Any:
-        """Return the related objects of a queryset; Django's name, which ``Prefetch(queryset=...)`` calls too."""
         edges = self.end.edges([self.instance.pk]).allow_in_memory(MAX_MEMBERS)
         return with_mode_of(self.instance, queryset).filter(pk__in=edges.values_list(self.end.far.attname, flat=True))
 
@@ -349,8 +366,7 @@ class EdgesManager(RelatedManager):
             (getattr(edge, self.end.near.attname), getattr(edge, self.end.far.attname))
             for edge in self.end.edges(list(owners))
         ]
-        behind: Any = super()
-        queryset = querysets[0] if querysets else behind.get_queryset()
+        queryset = querysets[0] if querysets else self._everything()
         wanted = list(dict.fromkeys(far for _, far in pairs))
         return self._prefetch(pairs, queryset, lambda whole: whole.filter(pk__in=wanted) if wanted else whole.none())
 
@@ -363,15 +379,13 @@ class EdgesManager(RelatedManager):
         await self._add({pk: obj for pk, obj in wanted.items() if pk not in held}, through_defaults)
 
     def _may_hide(self) -> bool:
-        behind: Any = super()
-        return registry.has_soft_delete(self.model) or not behind.get_queryset()._is_plain()
+        return registry.has_soft_delete(self.model) or not self._everything()._is_plain()
 
     def _shown(self, pks: list[object]) -> list[object]:
         """Return the objects that the manager does not hide: a BatchGetItem for each hundred if it may hide some."""
         if not pks or not self._may_hide():
             return pks
-        behind: Any = super()
-        known = {obj.pk for obj in behind.get_queryset().filter(pk__in=pks).consistent()}
+        known = {obj.pk for obj in self._everything().filter(pk__in=pks).consistent()}
         return [pk for pk in pks if pk in known]
 
     async def _check(self, through_defaults: Defaults = None, *, adds: bool = False) -> None:

@@ -12,7 +12,7 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.core import serializers
 from django.core.management import call_command
-from django.db.models import Count, Q
+from django.db.models import Count, Prefetch, Q
 from django.forms import modelform_factory
 
 from accounts.models import Group, Membership, User
@@ -171,6 +171,38 @@ def test_permission_adds_and_removes_users(ann: User) -> None:
     assert names(added.user_set.all()) == ["Ann", "Ben"]
     added.user_set.set(["2"])
     assert names(added.user_set.all()) == ["Ben"]
+
+
+def test_permission_refuses_another_model_of_equal_pk(ann: User, writers: Group) -> None:
+    """A group with the ``pk`` of a user in the same call had been left out in silence."""
+    other = Group.objects.create(name="Ones", group_id="1")
+    with assert_requests([]), pytest.raises(TypeError, match="'User' instance expected"):
+        permission("add_company").user_set.add(ann, other)
+
+
+def test_permission_named_twice_by_pk_is_unknown_once(ann: User) -> None:
+    """Both texts mean one number, which no permission has."""
+    with pytest.raises(Permission.DoesNotExist, match=r"No auth\.Permission has pk 7\."):
+        ann.user_permissions.add("7", "07")
+
+
+def test_prefetch_slices_the_permissions_of_each_user(ann: User) -> None:
+    ann.user_permissions.add(permission("add_company"))
+    one = Prefetch("user_permissions", queryset=Permission.objects.order_by("codename")[:1])
+    read = {
+        each.username: [row.codename for row in each.user_permissions.all()]
+        for each in User.objects.prefetch_related(one)
+    }
+    assert read == {"Ann": ["add_company"], "Ben": []}
+
+
+@pytest.mark.parametrize("relation", ["groups", "user_permissions"])
+def test_prefetch_with_a_queryset_keeps_its_conditions(ann: User, relation: str) -> None:
+    """Django calls a method of the manager that both lacked."""
+    model: Any = User._meta.get_field(relation).related_model
+    lookup = Prefetch(relation, queryset=model.objects.filter(name__in=["Writers", "Can view company"]))
+    read = {each.username: len(getattr(each, relation).all()) for each in User.objects.prefetch_related(lookup)}
+    assert read == {"Ann": 1, "Ben": 0}
 
 
 def test_relations_change_in_one_transaction(ann: User) -> None:
