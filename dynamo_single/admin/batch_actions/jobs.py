@@ -85,8 +85,10 @@ class Batch:
         except UNAVAILABLE:
             raise
         except REFUSALS:
+            # Another process may have restored others since their permissions were checked.
+            checked = {*_keys_of(objects)} - self._noted
             for obj in self._left():
-                if str(obj.pk) not in self._noted:
+                if str(obj.pk) in checked:
                     self._act_alone(_subset(objects, [obj]))
 
     def _act_alone(self, alone: Any) -> None:
@@ -169,7 +171,7 @@ class Batch:
 
 def _subset(queryset: Any, objects: Sequence[DynamoModel]) -> Any:
     """Return a queryset of some of its objects, without reading them again."""
-    if len(objects) == len(queryset):
+    if len(objects) == len(queryset) and all(one is other for one, other in zip(objects, queryset, strict=True)):
         return queryset
     found = queryset.filter(pk__in=[obj.pk for obj in objects])
     found._result_cache = [*objects]

@@ -17,6 +17,7 @@ from dynamo_single.admin import DynamoModelAdmin
 from dynamo_single.admin.batch_actions import actions, jobs
 from dynamo_single.admin.batch_actions.models import AdminJob
 from dynamo_single.admin.log import LogEntry
+from dynamo_single.exceptions import StaleObject
 from dynamo_single.testing import intercept, moved_time
 from project.directory.models import Company
 from tests.contract.conftest import Pages, Registering, text_of
@@ -86,6 +87,26 @@ def test_two_tabs_delete_and_log_each_object_once(registered: Registering, monke
     assert Counter(deleted) == dict.fromkeys(keys, 1)
     assert logged(pages) == dict.fromkeys(keys, 1)
     assert Company.objects.count() == 0
+
+
+def test_refused_batch_leaves_what_came_back_unchecked(registered: Registering) -> None:
+    """A batch that is refused goes on one by one, with the objects whose permissions it has checked."""
+    key, *others = companies(3)
+
+    def delete_queryset(self: Any, request: Any, queryset: Any) -> None:
+        if len(queryset) > 1:
+            Company.deleted_objects.get(pk=key).restore()
+            raise StaleObject("Another process was faster.")
+        DynamoModelAdmin.delete_queryset(self, request, queryset)
+
+    def has_delete_permission(self: Any, request: Any, obj: Any = None) -> bool:
+        return obj is None or obj.pk != key
+
+    pages = registered(Company, delete_queryset=delete_queryset, has_delete_permission=has_delete_permission)
+    path = job_of(pages, [key, *others])
+    Company.objects.get(pk=key).delete()
+    pages.post(path)
+    assert [each.pk for each in Company.objects.all()] == [key]
 
 
 def test_claimed_batch_is_not_run(pages: Pages) -> None:
