@@ -136,7 +136,6 @@ def _unknown_to_others(model: type[DynamoModel]) -> Iterator[_Unsafe]:
         required.add(shape.type_attribute)
     for key in registry.declared_layout(model).index_keys:
         if key.condition is None:
-            index = str(key.index)
-            required |= {shape.name_of(each) for each in (names.index_partition(index), names.index_sort(index))}
+            required |= {shape.name_of(each) for each in names.key_names(key.index)}
     for stored in sorted(required - known):
         yield f"requires {stored!r}", f"{_LOSES}, and {path} does not declare it", f"Declare {stored!r} there"

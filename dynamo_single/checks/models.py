@@ -151,9 +151,8 @@ def _unsharded(model: type[DynamoModel], what: str, hint: str) -> Error:
 def _check_names(model: type[DynamoModel]) -> Iterator[Error]:
     """E001: a Python name that models already use; E002: a stored name that is reserved or used twice."""
     python_names = set(dir(Model))
-    reserved = {names.PARTITION_KEY, names.SORT_KEY, names.ITEM_TYPE}
-    for index in table_settings(model._options.alias).indexes:
-        reserved |= {names.index_partition(index), names.index_sort(index)}
+    indexes = (None, *table_settings(model._options.alias).indexes)
+    reserved = {names.ITEM_TYPE, *(name for index in indexes for name in names.key_names(index))}
     taken: dict[str, str] = {}
     for name, attribute in registry.attributes_of(model).items():
         if {name, attribute.field.name} & python_names:

@@ -13,7 +13,7 @@ from dynamo_single.orm.schema.keys.stored_keys import is_whole
 from dynamo_single.orm.schema.keys.template import Template
 from dynamo_single.orm.schema.layout import AccessKey, ModelLayout
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.table.names import EXPIRES_AT, ITEM_TYPE, PARTITION_KEY, index_partition, index_sort
+from dynamo_single.table.names import EXPIRES_AT, ITEM_TYPE, key_names
 
 
 def check_shape(model: type[DynamoModel]) -> Iterator[Error]:
@@ -68,8 +68,7 @@ def _templates(layout: ModelLayout, shape: Shape) -> dict[str, list[Template]]:
 def _check_fixed(model: type[DynamoModel], layout: ModelLayout, shape: Shape) -> Iterator[Error]:
     declared = recognition.model_names(layout.alias).declared | {key.name for key in shape.keys}
     for key in {key.index: key for key in layout.index_keys}.values():
-        names = (index_partition(str(key.index)), index_sort(str(key.index)))
-        fixed = sorted({shape.name_of(name) for name in names} & declared)
+        fixed = sorted({shape.name_of(name) for name in key_names(key.index)} & declared)
         if fixed and (what := _removes(key, layout)):
             yield _error(
                 model,
@@ -104,7 +103,7 @@ def _check_shards(model: type[DynamoModel], layout: ModelLayout, shape: Shape) -
     """Report sharded keys in whose partition the number of a shard has no place."""
     declared, stored = recognition.model_names(layout.alias).declared, dict(shape.pairs)
     for key in layout.keys:
-        name = PARTITION_KEY if key.index is None else index_partition(key.index)
+        name, _ = key_names(key.index)
         if key.sharding is None or name not in stored:
             continue
         if stored[name].name in declared or stored[name].type != "S":

@@ -149,8 +149,7 @@ class Snapshot(MigrationValue):
 
     def index_names(self, name: str) -> tuple[str, str]:
         """Return the physical names of the partition and sort key of a key's index."""
-        index = self.access_keys[name].index or ""
-        return names.index_partition(index), names.index_sort(index)
+        return names.key_names(self.access_keys[name].index)
 
     def index_attributes(self, values: Mapping[str, object]) -> NewItem:
         """Return all index keys of an item with these values, which is live or in the trash."""

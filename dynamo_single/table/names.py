@@ -52,15 +52,10 @@ UNIQUE_PREFIX = "UNIQUE"
 LOG_OF_OBJECT = "LOG#OBJECT"
 
 
-def _index_partition(index: str) -> str:
-    return f"{index}pk"
+def _key_names(index: str | None) -> tuple[str, str]:
+    return (PARTITION_KEY, SORT_KEY) if index is None else (f"{index}pk", f"{index}sk")
 
 
-def _index_sort(index: str) -> str:
-    return f"{index}sk"
-
-
-#: The attribute with an index's partition key: ``gs1pk`` for ``gs1``.
-index_partition: Callable[[str], str] = cache(_index_partition)
-#: The attribute with an index's sort key: ``gs1sk`` for ``gs1``.
-index_sort: Callable[[str], str] = cache(_index_sort)
+#: The attributes with the partition key and the sort key of an index, ``gs1pk`` and ``gs1sk`` of ``gs1``, or of the
+#: table if it is ``None``.
+key_names: Callable[[str | None], tuple[str, str]] = cache(_key_names)

@@ -107,7 +107,7 @@ class RenamingPynamodbTable(PynamodbTable):
 
 
 def _meta_table(settings: TableSettings) -> MetaTable:
-    pairs = {index: (names.index_partition(index), names.index_sort(index)) for index in settings.indexes}
+    pairs = {index: names.key_names(index) for index in settings.indexes}
     own = (names.PARTITION_KEY, names.SORT_KEY)
     return MetaTable(
         {

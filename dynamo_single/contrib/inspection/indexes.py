@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from dynamo_single.contrib.inspection import names
-from dynamo_single.table.names import index_partition, index_sort
+from dynamo_single.table import names as stored_names
 
 #: The note on an index that does not contain whole items.
 PROJECTED: Final = "projects {}: objects are read by a second request"
@@ -48,7 +48,7 @@ def indexes_of(description: Any, schema: Collection[str] = ()) -> list[Index]:
     for kind, is_local in (("GlobalSecondaryIndexes", False), ("LocalSecondaryIndexes", True)):
         for each in description.get(kind) or ():
             name = names.index_name(each["IndexName"], [index.name for index in found])
-            while {index_partition(name), index_sort(name)} & {*schema, *types}:
+            while {*stored_names.key_names(name)} & {*schema, *types}:
                 name = f"index_{name}"
             keys = tuple((key, types[key]) for key in key_names(each))
             found.append(Index(name, str(each["IndexName"]), keys, _projection(each), is_local))

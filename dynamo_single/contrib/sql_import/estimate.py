@@ -80,7 +80,7 @@ def _of_row(model: Any, row: Row) -> tuple[int, int] | None:
     except DynamoSingleError:
         return None
     own = math.ceil(item_size(item) / _UNIT)
-    indexes = sum(names.index_partition(index) in item for index in get_table(model._options.alias).settings.indexes)
+    indexes = sum(names.key_names(index)[0] in item for index in get_table(model._options.alias).settings.indexes)
     # A transaction takes two units for each unit of its items, and an index one (AWS developer guide, "Amazon DynamoDB
     # Transactions: How it works" and "Provisioned throughput considerations for Global Secondary Indexes").
     factor = 2 if _is_transaction(model) else 1

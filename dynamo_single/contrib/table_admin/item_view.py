@@ -186,9 +186,7 @@ def shown(alias: str, item: Item, indexes: Iterable[str], masks: Masks) -> Shown
     item_type = item.get(names.ITEM_TYPE, {}).get("S", "")
     model = model_shown(alias, item)
     keys = tuple(keys_of(alias, item, indexes, masks))
-    key_names = {names.PARTITION_KEY, names.SORT_KEY}
-    for index in indexes:
-        key_names |= {names.index_partition(index), names.index_sort(index)}
+    key_names = {name for index in (None, *indexes) for name in names.key_names(index)}
     own = {name: value for name, value in item.items() if name not in key_names}
     visible = masks.masked(registry.model_of_type(alias, item_type), item_type, own)
     if item_type == names.CLAIM_ITEM_TYPE and keys[0].place is None:
@@ -252,9 +250,8 @@ def keys_of(alias: str, item: Item, indexes: Iterable[str], masks: Masks) -> Ite
     secret = masks.attributes(model)
     layout = None if model is None else registry.layout_of(model)
     own = () if layout is None else (layout.primary, *layout.index_keys)
-    pairs: list[tuple[str | None, str, str]] = [(None, names.PARTITION_KEY, names.SORT_KEY)]
-    pairs += [(index, names.index_partition(index), names.index_sort(index)) for index in indexes]
-    for index, partition_name, sort_name in pairs:
+    for index in (None, *indexes):
+        partition_name, sort_name = names.key_names(index)
         if partition_name not in item or sort_name not in item:
             continue
         partition, sort = (_key_text(item[name]) for name in (partition_name, sort_name))

@@ -21,17 +21,10 @@ from dynamo_single.table import names
 from dynamo_single.table.shaped.sortable import is_number_text, number_of_text, text_of_number
 
 
-def key_names(index: str | None) -> tuple[str, str]:
-    """Return the app's own names of the two keys of the table or of an index."""
-    if index is None:
-        return names.PARTITION_KEY, names.SORT_KEY
-    return names.index_partition(index), names.index_sort(index)
-
-
 def stored_names(alias: str, index: str | None) -> tuple[str, str]:
     """Return the table's names of the two keys; the second one is empty without a sort key."""
     shape = table_settings(alias).shape
-    partition, sort = (shape.name_of(name) for name in key_names(index))
+    partition, sort = (shape.name_of(name) for name in names.key_names(index))
     if index is None:
         return shape.partition.name, "" if shape.sort is None else sort
     found = shape.index(index)
@@ -84,7 +77,7 @@ def stored_item(alias: str, item: Mapping[str, Any], keys: Iterable[tuple[str | 
     for index, *texts in keys:
         if index is None and shape.sort is None:
             continue  # its caller knows the joined form
-        for own, stored, text in zip(key_names(index), stored_names(alias, index), texts, strict=True):
+        for own, stored, text in zip(names.key_names(index), stored_names(alias, index), texts, strict=True):
             if stored and text != NO_SORT_KEY:
                 kind = _kind(alias, own) if MASK not in text else "S"
                 found[stored] = {kind: shown_text(alias, own, text)}

@@ -16,7 +16,6 @@ from msgspec import Struct
 
 from dynamo_single.admin.secrets import Masks
 from dynamo_single.contrib.table_admin.masked_keys import masked_text
-from dynamo_single.contrib.table_admin.own_names import key_names
 from dynamo_single.costs import Cost
 from dynamo_single.exceptions import InvalidCursor
 from dynamo_single.orm.plan.plan import KeyCondition
@@ -25,6 +24,7 @@ from dynamo_single.orm.requests.actions import Item, ItemKey
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.schema.keys.secret_values import MASK
 from dynamo_single.orm.schema.keys.values import item_size
+from dynamo_single.table.names import key_names
 from dynamo_single.table.redirects import SentRequest
 from dynamo_single.table.request import Parameters, Request, inserted_item
 from dynamo_single.table.shaped import joined

@@ -21,13 +21,14 @@ from dynamo_single.conf import table_settings
 from dynamo_single.contrib.table_admin import table_reads, visible_items
 from dynamo_single.contrib.table_admin.cells import cell
 from dynamo_single.contrib.table_admin.item_view import Link, ShownItem, ShownKey, links_of, places_of, shown
-from dynamo_single.contrib.table_admin.own_names import check_text, index_name, key_names, shown_text, stored_names
+from dynamo_single.contrib.table_admin.own_names import check_text, index_name, shown_text, stored_names
 from dynamo_single.contrib.table_admin.visible_items import alias_of
 from dynamo_single.costs import Costs, measure_requests
 from dynamo_single.orm.items.encode import stored_key
 from dynamo_single.orm.reading.single import get_items
 from dynamo_single.orm.schema import registry
 from dynamo_single.table.flow import run
+from dynamo_single.table.names import key_names
 from dynamo_single.table.request import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 from dynamo_single.table.table import get_table
 
@@ -87,7 +88,11 @@ def _key(site: DynamoAdminSite, alias: str, key: ShownKey) -> tuple[str, str, st
     parts = [
         (name, shown_text(alias, own, text), template)
         for name, own, text, template in zip(
-            stored_names(alias, key.index), key_names(key.index), (key.partition, key.sort), key.templates, strict=True
+            stored_names(alias, key.index),
+            key_names(key.index),
+            (key.partition, key.sort),
+            key.templates,
+            strict=True,
         )
         if name
     ]

@@ -56,7 +56,7 @@ def indexes_of(snapshot: Snapshot) -> frozenset[str]:
 
 def index_attributes(indexes: Iterable[str]) -> frozenset[str]:
     """Return the physical names of the partition and sort keys of some indexes."""
-    return frozenset(name for index in indexes for name in (names.index_partition(index), names.index_sort(index)))
+    return frozenset(name for index in indexes for name in names.key_names(index))
 
 
 def keys_naming(snapshot: Snapshot, name: str) -> frozenset[str]:

@@ -129,7 +129,7 @@ def index_keys(binding: ModelBinding) -> tuple[tuple[IndexKey, ...], tuple[Index
 
 def _index_key_of(layout: ModelLayout, key: AccessKey) -> IndexKey:
     index = key.index or ""
-    pair = (names.index_partition(index), names.index_sort(index))
+    pair = names.key_names(index)
     needs = tuple((name, layout.attributes[name].required) for name in key.required_variables)
     condition = key.condition
     if condition is None:
@@ -348,7 +348,7 @@ def version_mark(model: Subject) -> NewItem:
 def index_names(model: Subject) -> set[str]:
     """Return the physical names of the index keys that the app writes for the model."""
     indexes = {key.index for key in binding_of(model).index_keys if key.index}
-    return {name for index in indexes for name in (names.index_partition(index), names.index_sort(index))}
+    return {name for index in indexes for name in names.key_names(index)}
 
 
 def set_automatic(obj: DynamoModel, *, add: bool) -> None:

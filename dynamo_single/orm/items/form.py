@@ -441,7 +441,7 @@ def form_of(binding: ModelBinding) -> ItemForm:
         fixed=fixed,
         keys=tuple(
             KeyForm(
-                frozenset({names.index_partition(key.index), names.index_sort(key.index)}),
+                frozenset(names.key_names(key.index)),
                 frozenset(
                     layout.attributes[name].stored for name in key.named_attributes if name not in layout.identity
                 ),

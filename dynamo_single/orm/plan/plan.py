@@ -284,7 +284,7 @@ def widen(plan: Plan, wanted: Collection[str]) -> Plan:
 def _projection(plan: Plan, stored: Iterable[str]) -> tuple[str, ...]:
     layout = plan.layout
     index = plan.index
-    keys = () if index is None else (names.index_partition(index), names.index_sort(index))
+    keys = () if index is None else names.key_names(index)
     # DynamoDB does not filter single items, and the app drops duplicates of another part of a union after reading.
     matched = (*((plan.filter,) if plan.kind in ("get", "batch_get", "claim") else ()), *plan.exclusions)
     compared = (name for condition in matched for name in names_in(lower(condition, layout)))

@@ -55,7 +55,7 @@ class Completion(Struct, frozen=True):
         requests = compile_batches(keys, table.name, {})
         async with aclosing(get_batches(table, requests, RemainingItems(None))) as batches:
             found = {key_of(item): item async for batch in batches for item in batch}
-        kept = (names.index_partition(self.index), names.index_sort(self.index))
+        kept = names.key_names(self.index)
         pairs = [(entry, found[key]) for entry, key in zip(entries, keys, strict=True) if key in found]
         return [item for entry, item in pairs if all(entry.get(name) == item.get(name) for name in kept)]
 

@@ -22,6 +22,7 @@ from dynamo_single.orm.plan.plan import KeyCondition, Plan, attributes_of
 from dynamo_single.orm.reading.single import plan_key_of
 from dynamo_single.orm.reading.sources import sort_attribute
 from dynamo_single.orm.requests.actions import ItemKey, key_of
+from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.schema.keys.template import prefix_end
 from dynamo_single.table import names
 from dynamo_single.table.request import Item
@@ -117,12 +118,11 @@ def start_of(plan: Plan, stream: int, position: Position, *, backward: bool) -> 
 
 
 def _start_key(plan: Plan, condition: KeyCondition | None, position: Position) -> Mapping[str, Mapping[str, str]]:
-    pk, sk = position.key or ("", "")
-    start = {names.PARTITION_KEY: {"S": pk}, names.SORT_KEY: {"S": sk}}
+    start = item_key(position.key or ("", ""))
     index = plan.index
     if index is not None and condition is not None:
-        start[names.index_partition(index)] = {"S": condition.partition}
-        start[names.index_sort(index)] = {"S": position.sort}
+        partition, sort = names.key_names(index)
+        start |= {partition: {"S": condition.partition}, sort: {"S": position.sort}}
     return start
 
 
@@ -185,12 +185,11 @@ def _stream_of(plan: Plan, item: Item) -> int | None:
 
 
 def _is_read_by(plan: Plan, condition: KeyCondition, item: Item) -> bool:
-    index = plan.index
-    partition = names.PARTITION_KEY if index is None else names.index_partition(index)
+    partition, sort = names.key_names(plan.index)
     # An item that is not in the index lacks both of its keys.
     if item.get(partition, {}).get("S") != condition.partition:
         return False
-    return condition.includes(item[sort_attribute(plan)]["S"])
+    return condition.includes(item[sort]["S"])
 
 
 class NarrowedPart(Struct, frozen=True):

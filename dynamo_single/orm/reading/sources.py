@@ -210,7 +210,7 @@ async def merge(
 
 def sort_attribute(plan: Plan) -> str:
     """Return the physical name of the sort key that a plan reads by."""
-    return names.SORT_KEY if plan.index is None else names.index_sort(plan.index)
+    return names.key_names(plan.index)[1]
 
 
 #: The items of a response, or the results that were made of them, each with its sort key.

@@ -395,9 +395,7 @@ def check_plan(alias: str, plan: Plan) -> None:
     for part in plan.parts:
         check_plan(alias, part)
     index = plan.index
-    partition, sort = names.PARTITION_KEY, names.SORT_KEY
-    if index is not None:
-        partition, sort = names.index_partition(index), names.index_sort(index)
+    partition, sort = names.key_names(index)
     for entry in block.entries:
         keys = (action.key for action in entry.actions if not isinstance(action, Check))
         found = next((key for key in keys if index is None and _reads(plan.conditions, *key)), None)

@@ -223,9 +223,7 @@ def _written(
 
 
 def _key_condition(texts: Sequence[str], index: str | None, operator: SortOperator, builder: ExpressionBuilder) -> str:
-    partition, sort = names.PARTITION_KEY, names.SORT_KEY
-    if index is not None:
-        partition, sort = names.index_partition(index), names.index_sort(index)
+    partition, sort = names.key_names(index)
     text = f"{builder.name(partition)} = {builder.value({'S': texts[0]})}"
     if not operator:
         return text

@@ -137,9 +137,7 @@ def _key_text(shape: Shape, key: tuple[str, str]) -> str:
 
 
 def _key_condition(alias: str, condition: KeyCondition, index: str | None) -> str:
-    partition, sort = names.PARTITION_KEY, names.SORT_KEY
-    if index is not None:
-        partition, sort = names.index_partition(index), names.index_sort(index)
+    partition, sort = names.key_names(index)
     shape = table_settings(alias).shape
     keys = dict(shape.pairs)
     first, second = keys.get(partition, shape.partition), keys.get(sort)

@@ -17,7 +17,7 @@ from dynamo_single.orm.schema.keys.reach import Reach
 from dynamo_single.orm.schema.keys.secret_values import Path
 from dynamo_single.orm.schema.keys.shards import split_partition
 from dynamo_single.orm.schema.keys.template import IndexKey, Key, Template
-from dynamo_single.table.names import PARTITION_KEY, SORT_KEY, index_partition, index_sort
+from dynamo_single.table.names import key_names
 from dynamo_single.table.request import AttributeValue
 
 if TYPE_CHECKING:
@@ -75,8 +75,7 @@ class AccessKey(Struct, frozen=True):
         """
         index = declared.index if isinstance(declared, IndexKey) else None
         sharding = sharding if declared.sharded else None
-        names = (PARTITION_KEY, SORT_KEY) if index is None else (index_partition(index), index_sort(index))
-        partition, sort = map(bound, (declared.partition, declared.sort), names)
+        partition, sort = map(bound, (declared.partition, declared.sort), key_names(index))
         return cls(name, index, partition, sort, sharding=sharding, make_condition=make_condition)
 
     @property

@@ -64,7 +64,7 @@ class ExpressionWriter:
         self.key_only = key_only
         self.declared = declared
         self._kinds = {own_name: key.type for own_name, key in shape.pairs if key.type != "S"}
-        lacking = {own.index_sort(each.name): each.partition.name for each in shape.indexes if each.sort is None}
+        lacking = {own.key_names(each.name)[1]: each.partition.name for each in shape.indexes if each.sort is None}
         if shape.sort is None:
             lacking[own.SORT_KEY] = shape.partition.name
         #: The sort keys that the table does not have, with the partition key that stands for them in conditions.

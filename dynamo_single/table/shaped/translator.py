@@ -47,9 +47,7 @@ class Translator:
         self._renames = shape.renames
         self._back = _back(shape, self._shared)
         self._index_names = {each.name: each.index_name for each in shape.indexes if each.name != each.index_name}
-        self._constants = tuple(
-            (own.index_partition(each.name), own.index_sort(each.name)) for each in shape.indexes if each.sort is None
-        )
+        self._constants = tuple(own.key_names(each.name) for each in shape.indexes if each.sort is None)
         self._lacking = frozenset(sort for _, sort in self._constants)
 
     # Items

@@ -94,7 +94,7 @@ def _left_over(subject: Subject) -> Iterator[Finding]:
     known = {*encode.known_names(subject.model), *form.attributes, *form.kept, *form.required, *_OWN_NAMES}
     known.update(form.renames)
     known.update(each.old for each in form.renames.values() if each.phase < 3)
-    checked = {name for index in _indexes(subject) for name in (names.index_partition(index), names.index_sort(index))}
+    checked = {name for index in _indexes(subject) for name in names.key_names(index)}
     for name in sorted(subject.item.keys() - known - checked):
         if name.startswith(names.REFERRED_PREFIX):
             continue
@@ -149,7 +149,7 @@ def _indexes(subject: Subject) -> tuple[str, ...]:
 
 
 def _index(subject: Subject, index: str, expected: NewItem) -> Iterator[Finding]:
-    pair = (names.index_partition(index), names.index_sort(index))
+    pair = names.key_names(index)
     stored = {name: subject.item[name] for name in pair if name in subject.item}
     right = {name: expected[name] for name in pair if name in expected}
     if stored == right:

@@ -16,9 +16,10 @@ from msgspec import Struct
 
 from dynamo_single.admin.viewing.pages import Wrong
 from dynamo_single.contrib.table_admin.explorer.item_filters import Filter, filters_of
-from dynamo_single.contrib.table_admin.own_names import check_text, key_names, key_text
+from dynamo_single.contrib.table_admin.own_names import check_text, key_text
 from dynamo_single.contrib.table_admin.visible_items import alias_of
 from dynamo_single.orm.plan.plan import KeyCondition, SortOperator
+from dynamo_single.table.names import key_names
 from dynamo_single.table.request import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT
 
 #: The prefix of the parameters with the values of a key's variables.

@@ -23,10 +23,11 @@ from dynamo_single.contrib.table_admin.explorer.asked import OPERATOR_LABELS, As
 from dynamo_single.contrib.table_admin.explorer.key_forms import KeyChoice, Range, key_choices, range_of
 from dynamo_single.contrib.table_admin.item_view import ShownItem, shown
 from dynamo_single.contrib.table_admin.masked_keys import asks_for_secret, compares_secret, masked_text
-from dynamo_single.contrib.table_admin.own_names import key_names, shown_text, stored_names
+from dynamo_single.contrib.table_admin.own_names import shown_text, stored_names
 from dynamo_single.costs import measure_requests
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.requests.actions import Item
+from dynamo_single.table.names import key_names
 from dynamo_single.table.table import get_table
 
 
