@@ -25,6 +25,7 @@ from dynamo_single.orm.conditions.terms import (
     StoredPair,
     names_in,
     simplify,
+    with_leaves,
     with_names,
 )
 from dynamo_single.orm.conditions.wording import (
@@ -275,7 +276,7 @@ def index_condition(condition: Condition) -> IndexCondition:
     """The condition of an index of one whose comparisons have attributes' names, and stored values."""
     attributes = tuple(dict.fromkeys(names_in(condition)))
     numbers = {name: str(number) for number, name in enumerate(attributes)}
-    return IndexCondition(repr(plain_condition(_sorted(with_names(condition, numbers)))), attributes)
+    return IndexCondition(repr(plain_condition(with_leaves(with_names(condition, numbers), _sorted))), attributes)
 
 
 def index_condition_of_plain(given: Plain) -> IndexCondition:
@@ -351,12 +352,8 @@ def _read(text: str) -> Condition:
     return condition_of(literal_eval(text))
 
 
-def _sorted(condition: Condition) -> Condition:
+def _sorted(leaf: Condition) -> Condition:
     """Return the members of an ``in`` in a fixed order, because a Python set's order differs between processes."""
-    if isinstance(condition, And | Or):
-        return type(condition)(tuple(map(_sorted, condition.children)))
-    if isinstance(condition, Not):
-        return Not(_sorted(condition.child))
-    if isinstance(condition, Stored) and condition.operator == "in":
-        return Stored(condition.name, "in", tuple(sorted(condition.operands, key=repr)), condition.path)
-    return condition
+    if isinstance(leaf, Stored) and leaf.operator == "in":
+        return Stored(leaf.name, "in", tuple(sorted(leaf.operands, key=repr)), leaf.path)
+    return leaf

@@ -11,7 +11,7 @@ from typing import Any
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.lowering import ORDERED_TYPES, lower, order_value
-from dynamo_single.orm.conditions.terms import IN_PYTHON, And, Condition, Not, Or, Stored, StoredPair
+from dynamo_single.orm.conditions.terms import IN_PYTHON, And, Condition, Not, Or, Stored, StoredPair, leaves
 from dynamo_single.orm.schema.keys.codecs import canonical
 from dynamo_single.orm.schema.keys.documents import normalized_value as normalized_value
 from dynamo_single.orm.schema.layout import ModelLayout
@@ -27,11 +27,7 @@ def matches(condition: Condition, item: Item, layout: ModelLayout | None = None)
 
 def is_comparable(condition: Condition) -> bool:
     """Return whether DynamoDB can evaluate a condition in stored names too: some operators work only here."""
-    if isinstance(condition, And | Or):
-        return all(map(is_comparable, condition.children))
-    if isinstance(condition, Not):
-        return is_comparable(condition.child)
-    return not isinstance(condition, Stored) or condition.operator not in IN_PYTHON
+    return not any(isinstance(each, Stored) and each.operator in IN_PYTHON for each in leaves(condition))
 
 
 def _matches(condition: Condition, item: Item) -> bool:

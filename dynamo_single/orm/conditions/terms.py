@@ -5,7 +5,7 @@ Nothing here does I/O or knows Django's querysets; each value is made once, comp
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -141,17 +141,32 @@ def join(children: Iterable[Condition]) -> Condition:
     return simplify(And(tuple(children)))
 
 
+def leaves(condition: Condition) -> list[Condition]:
+    """Return the comparisons of a condition, at any depth."""
+    if isinstance(condition, And | Or):
+        found: list[Condition] = []
+        for child in condition.children:
+            found += leaves(child)
+        return found
+    return leaves(condition.child) if isinstance(condition, Not) else [condition]
+
+
+def with_leaves(condition: Condition, change: Callable[[Condition], Condition]) -> Condition:
+    """Return a condition with each of its comparisons replaced by the result of ``change``."""
+    if isinstance(condition, And | Or):
+        return type(condition)(tuple([with_leaves(child, change) for child in condition.children]))
+    if isinstance(condition, Not):
+        return Not(with_leaves(condition.child, change))
+    return change(condition)
+
+
 def names_in(condition: Condition) -> Iterator[str]:
     """The physical names that a condition in stored names looks at."""
-    if isinstance(condition, And | Or):
-        for child in condition.children:
-            yield from names_in(child)
-    elif isinstance(condition, Not):
-        yield from names_in(condition.child)
-    elif isinstance(condition, Stored):
-        yield condition.name
-    elif isinstance(condition, StoredPair):
-        yield from (condition.name, condition.other)
+    for each in leaves(condition):
+        if isinstance(each, Stored):
+            yield each.name
+        elif isinstance(each, StoredPair):
+            yield from (each.name, each.other)
 
 
 def _simplify_group(condition: And | Or) -> Condition:
@@ -174,13 +189,12 @@ def _simplify_group(condition: And | Or) -> Condition:
 
 def with_names(condition: Condition, names: Mapping[str, str]) -> Condition:
     """Return a condition in stored names with some names replaced."""
-    if isinstance(condition, And | Or):
-        return type(condition)(tuple(with_names(child, names) for child in condition.children))
-    if isinstance(condition, Not):
-        return Not(with_names(condition.child, names))
-    if isinstance(condition, Stored):
-        return replace(condition, name=names.get(condition.name, condition.name))
-    if isinstance(condition, StoredPair):
-        pair = names.get(condition.name, condition.name), names.get(condition.other, condition.other)
-        return replace(condition, name=pair[0], other=pair[1])
-    return condition
+
+    def named(leaf: Condition) -> Condition:
+        if isinstance(leaf, Stored):
+            return replace(leaf, name=names.get(leaf.name, leaf.name))
+        if isinstance(leaf, StoredPair):
+            return replace(leaf, name=names.get(leaf.name, leaf.name), other=names.get(leaf.other, leaf.other))
+        return leaf
+
+    return with_leaves(condition, named)

@@ -20,6 +20,7 @@ from dynamo_single.orm.conditions.terms import (
     Order,
     Stored,
     StoredPair,
+    with_names,
 )
 from dynamo_single.orm.schema.keys.secret_values import MASK, Path, is_secret_name
 from dynamo_single.orm.schema.keys.values import shown
@@ -166,20 +167,8 @@ def condition_of(given: Plain) -> Condition:
 
 
 def rename_in_plain(given: Plain, old: str, new: str) -> Plain:
-    """A plain condition about another physical name."""
-
-    def place(given: Place) -> Place:
-        name, path = _split(given)
-        return _place(new if name == old else name, path)
-
-    match given:
-        case ("and" | "or" | "not" | "nothing" as word, *children):
-            return (word, *(rename_in_plain(child, old, new) for child in children))
-        case ("pair", operator, one, other):
-            return ("pair", operator, place(one), place(other))
-        case (operator, one, *operands):
-            return (operator, place(one), *operands)
-    raise ConfigurationError(f"{given!r} is no condition.")
+    """Return a plain condition about another physical name."""
+    return plain_condition(with_names(condition_of(given), {old: new}))
 
 
 def _place(name: str, path: tuple[str | int, ...]) -> Place:

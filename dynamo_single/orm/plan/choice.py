@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from dynamo_single.conf import table_settings
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.lazy_modules import LazyModule
-from dynamo_single.orm.conditions.terms import DELETED_AT, IN_PYTHON, ITEM_TYPE, And, Compare, Condition, Not, Or, join
+from dynamo_single.orm.conditions.terms import DELETED_AT, IN_PYTHON, ITEM_TYPE, Compare, Condition, Or, join, leaves
 from dynamo_single.orm.plan.candidates import Candidate, evaluate_key, sorted_in_memory
 from dynamo_single.orm.plan.constraints import Constraints
 from dynamo_single.orm.plan.neighbours import KEY, KeyRange, Shape, Sharing, neighbours
@@ -283,10 +283,7 @@ def is_shared(layout: ModelLayout, key: AccessKey, reading: KeyRange) -> bool:
 def needs_python(*conditions: Condition) -> bool:
     """Return whether a condition needs a comparison that DynamoDB does not have."""
     for condition in conditions:
-        if isinstance(condition, And | Or) and needs_python(*condition.children):
-            return True
-        if isinstance(condition, Not) and needs_python(condition.child):
-            return True
-        if isinstance(condition, Compare) and condition.operator in IN_PYTHON:
-            return True
+        for each in leaves(condition):
+            if isinstance(each, Compare) and each.operator in IN_PYTHON:
+                return True
     return False

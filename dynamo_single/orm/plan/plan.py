@@ -14,13 +14,11 @@ from dynamo_single.orm.conditions.terms import (
     DELETED_AT,
     EVERYTHING,
     ITEM_TYPE,
-    And,
     Compare,
     ComparePair,
     Condition,
-    Not,
-    Or,
     Order,
+    leaves,
     names_in,
 )
 from dynamo_single.table import names
@@ -295,12 +293,8 @@ def _projection(plan: Plan, stored: Iterable[str]) -> tuple[str, ...]:
 
 def attributes_of(condition: Condition) -> Iterator[str]:
     """The attributes that a condition names, in the model's own names."""
-    if isinstance(condition, Compare):
-        yield condition.attribute
-    elif isinstance(condition, ComparePair):
-        yield from (condition.attribute, condition.other)
-    elif isinstance(condition, Not):
-        yield from attributes_of(condition.child)
-    elif isinstance(condition, And | Or):
-        for child in condition.children:
-            yield from attributes_of(child)
+    for each in leaves(condition):
+        if isinstance(each, Compare):
+            yield each.attribute
+        elif isinstance(each, ComparePair):
+            yield from (each.attribute, each.other)

@@ -23,7 +23,7 @@ from dynamo_single.orm.plan.plan import Visibility
 from dynamo_single.orm.query.get import KeyFilter, Lookup, key_filter, lookup
 from dynamo_single.orm.query.state import StatefulQuerySet
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, Delete, ItemKey, Update, type_condition
-from dynamo_single.orm.requests.compiler import compile_action, item_key
+from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema.attributes import VersionAttribute
 from dynamo_single.orm.schema.bindings import ModelBinding, fact
@@ -32,7 +32,7 @@ from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import on_delete
 from dynamo_single.orm.write.direct import MAX_SHAPES, UpdateShape
 from dynamo_single.table.flow import Flow
-from dynamo_single.table.names import MOVED_FROM
+from dynamo_single.table.names import MOVED_FROM, PARTITION_KEY, SORT_KEY
 from dynamo_single.table.request import Request
 from dynamo_single.table.table import get_table
 
@@ -73,7 +73,7 @@ class WritesByKey:
             written[form.stored[name]] = None if value is None else self.writer.parts[name](value)[1]
         if len({*names}) < len(given):
             raise TypeError(names)
-        return self._shape(written).request(item_key(key), written, {}, self.binding.lease)
+        return self._shape(written).request(_written_key(key), written, {}, self.binding.lease)
 
     def _automatic(self) -> dict[str, Any]:
         form = self.form
@@ -126,6 +126,10 @@ def _without_key(request: Request) -> Mapping[str, object]:
     return {name: value for name, value in request.params.items() if name != "Key"}
 
 
+def _written_key(key: ItemKey) -> dict[str, dict[str, str]]:
+    return {PARTITION_KEY: {"S": key[0]}, SORT_KEY: {"S": key[1]}}
+
+
 def _found(queryset: StatefulQuerySet[Any]) -> tuple[ItemKey, WritesByKey] | None:
     asked: KeyFilter | None = key_filter(queryset) if queryset._progress is None else None
     if asked is None:
@@ -175,7 +179,7 @@ async def delete(
     deleted = 1
     try:
         await get_table(writes.form.alias).ask_patiently(
-            Request("DeleteItem", {"Key": item_key(key), **writes.deletion}, binding.lease)
+            Request("DeleteItem", {"Key": _written_key(key), **writes.deletion}, binding.lease)
         )
     except BeginAgain:
         knowledge.stale()
