@@ -43,7 +43,7 @@ def _matches(condition: Condition, item: Item) -> bool:
 
 
 def _compare_pair(pair: StoredPair, item: Item) -> bool:
-    one, other = _find(item.get(pair.name), pair.path), _find(item.get(pair.other), pair.other_path)
+    one, other = value_at(item, pair.name, pair.path), value_at(item, pair.other, pair.other_path)
     if one is None or other is None:
         return False
     if pair.operator == "=":
@@ -52,7 +52,7 @@ def _compare_pair(pair: StoredPair, item: Item) -> bool:
 
 
 def _compare(stored: Stored, item: Item) -> bool:
-    value = _find(item.get(stored.name), stored.path)
+    value = value_at(item, stored.name, stored.path)
     if stored.operator == "exists":
         return value is not None
     if stored.operator == "missing":
@@ -71,7 +71,9 @@ def _compare(stored: Stored, item: Item) -> bool:
         raise NotSupported(f"{operator!r} is not an operator of a stored comparison.") from None
 
 
-def _find(value: StoredValue | None, path: tuple[str | int, ...]) -> StoredValue | None:
+def value_at(item: Item, name: str, path: tuple[str | int, ...]) -> StoredValue | None:
+    """Return the value of an attribute, or the one at a path in it; ``None`` if there is none."""
+    value = item.get(name)
     for step in path:
         if value is None:
             return None

@@ -107,9 +107,7 @@ def _grouped(found: Interpretation, rows: list[Scope], orders: Sequence[Expressi
         by_object: dict[int, list[Scope]] = {}
         for each in rows:
             by_object.setdefault(id(each.row[each.statement.base]), []).append(each)
-        return [
-            Scope(members[0].statement, members[0].row, members, members[0].outer) for members in by_object.values()
-        ]
+        return list(map(_group, by_object.values()))
     if not found.is_grouped:
         return rows
     keys = [query.resolve_ref(each) if isinstance(each, str) else each for each in query.group_by]

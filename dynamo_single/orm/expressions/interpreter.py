@@ -76,13 +76,6 @@ def _source(state: QueryState) -> QueryState:
     return replace(state.source(), interpretation=None)
 
 
-async def _matches(state: QueryState, plan: Plan) -> Pages[Item]:
-    limit = plan.in_memory.limit if plan.in_memory else None
-    async with aclosing(objects.matches(state, plan, limit)) as pages:
-        async for page in pages:
-            yield page
-
-
 async def scopes(state: QueryState) -> list[Scope]:
     """Return the scopes of all results, in order and in the slice: objects or groups, with their annotations."""
     found: Interpretation = state.interpretation
@@ -98,7 +91,7 @@ async def scopes(state: QueryState) -> list[Scope]:
     # An order by a related object joins it.
     orders = [ordering.as_order(found.query, name) for name in _ordering(state, found)]
     state, budget = _with_budget(state)
-    rows = [_row(state, statement, item) async for page in _matches(state, plan(state)) for item in page]
+    rows = [_row(state, statement, item) async for page in objects.matches(state, plan(state)) for item in page]
     budget.held += len(rows)
     if joining.joins_of(found.query):
         rows = await _joined(state, found, rows, budget)
@@ -144,14 +137,19 @@ async def held(state: QueryState, what: str) -> list[Scope]:
     found: Interpretation = state.interpretation
     if not _streams(state, found):
         return await scopes(state)
-    source = _source(state).unordered()
-    matches = objects.plan_of_matches(source)
-    limit = objects.limit_of(state, matches, what, sliced=False)
-    statement = Statement(found.query.get_initial_alias())
-    rows = [_row(state, statement, item) async for page in objects.matches(source, matches, limit) for item in page]
+    rows = await _unordered(state, what, sliced=False)
     for each in rows:
         computing.annotate(found.query, each)
     return rows
+
+
+async def _unordered(state: QueryState, what: str, *, sliced: bool) -> list[Scope]:
+    """Return the scopes of all objects; raises ``NotSupported`` if nothing bounds how many there are."""
+    source = _source(state).unordered()
+    plan = objects.plan_of_matches(source)
+    limit = objects.limit_of(state, plan, what, sliced=sliced)
+    statement = Statement(state.interpretation.query.get_initial_alias())
+    return [_row(state, statement, item) async for page in objects.matches(source, plan, limit) for item in page]
 
 
 def _row(state: QueryState, statement: Statement, item: Item) -> Scope:
@@ -244,12 +242,7 @@ async def aggregate(state: QueryState, expressions: dict[str, Expression]) -> di
     if state.is_empty:
         rows: list[Scope] = []
     elif _streams(state, found) and state.window == ALL_MATCHES:
-        source = _source(state).unordered()
-        matches = objects.plan_of_matches(source)
-        limit = objects.limit_of(state, matches, f"aggregate({', '.join(expressions)})", sliced=True)
-        statement = Statement(found.query.get_initial_alias())
-        read = objects.matches(source, matches, limit)
-        rows = [_row(state, statement, item) async for page in read for item in page]
+        rows = await _unordered(state, f"aggregate({', '.join(expressions)})", sliced=True)
     elif _streams(state, found):
         rows = [each async for page in _pages(state, found) for each in page]
     else:

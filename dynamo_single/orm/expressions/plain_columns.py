@@ -11,6 +11,7 @@ from typing import Any
 from django.db import models
 from django.db.models.expressions import Col
 
+from dynamo_single.orm.expressions.nested import columns_in
 from dynamo_single.orm.expressions.scope import Expression
 from dynamo_single.orm.schema.fields.base import DynamoField
 
@@ -29,15 +30,6 @@ def plain_field(field: Any) -> Any:
         return field
     given = {name: getattr(field, name) for name in _OPTIONS if getattr(field, name, None) is not None}
     return kind(**given)
-
-
-def columns_in(expression: Any) -> list[Expression]:
-    """Return the columns of an expression."""
-    if isinstance(expression, Col):
-        return [expression]
-    children = getattr(expression, "children", None)
-    sources = expression.get_source_expressions() if children is None else children
-    return [column for each in sources if each is not None for column in columns_in(each)]
 
 
 def with_plain_columns(expression: Expression) -> Expression:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from random import SystemRandom
 from typing import Any
@@ -14,13 +14,10 @@ from django.utils import timezone
 
 from dynamo_single import clock
 from dynamo_single.orm.items.decode import Item
-from dynamo_single.orm.items.readers import value_reader
-from dynamo_single.orm.schema.fields.base import IdentityField
+from dynamo_single.orm.relations.joining import Row, field_reader
 
 #: Django's expressions, which have no common type with ``evaluate()``'s results.
 Expression = Any
-#: The items of a row by the alias of their model in Django's query; ``None`` if a relation leads to no object.
-Row = Mapping[str, Item | None]
 
 
 class Statement:
@@ -39,16 +36,8 @@ class Statement:
         """Return the function that reads a column's value from an item; each is made once."""
         key = (column.alias, column.target.attname)
         if key not in self._readers:
-            self._readers[key] = _reader(column.target)
+            self._readers[key] = field_reader(column.target)
         return self._readers[key]
-
-
-def _reader(field: Any) -> Callable[[Item], Any]:
-    model: Any = field.model
-    if not isinstance(field, IdentityField):
-        return value_reader(model, field.attname)
-    parts = [value_reader(model, name) for name in field.names]
-    return lambda item: field.joined([read(item) for read in parts])
 
 
 class Scope:

@@ -25,10 +25,11 @@ from dynamo_single.orm.expressions.comparing import hashable
 from dynamo_single.orm.expressions.computing import Interpretation
 from dynamo_single.orm.expressions.evaluation import evaluate
 from dynamo_single.orm.expressions.nested import columns_in, is_own, query_of, subqueries_in
-from dynamo_single.orm.expressions.scope import Expression, Row, Scope, Statement
+from dynamo_single.orm.expressions.scope import Expression, Scope, Statement
 from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.reading.limits import Steps
 from dynamo_single.orm.relations import joining, steps
+from dynamo_single.orm.relations.joining import Row
 from dynamo_single.orm.results import columns
 from dynamo_single.orm.results.state import DEFAULT_LIMIT, Asked, QueryState, Window
 from dynamo_single.orm.where import lookups

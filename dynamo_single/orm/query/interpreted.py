@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from dynamo_single.exceptions import NotSupported, StaleObject
 from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON
 from dynamo_single.orm.expressions import computable, interpreter
-from dynamo_single.orm.expressions.nested import within
-from dynamo_single.orm.expressions.plain_columns import columns_in, with_plain_columns
+from dynamo_single.orm.expressions.nested import columns_in, within
+from dynamo_single.orm.expressions.plain_columns import with_plain_columns
 from dynamo_single.orm.expressions.scope import Scope, value_of
 from dynamo_single.orm.relations import filters, joining
 from dynamo_single.orm.requests.atomic_block import Block

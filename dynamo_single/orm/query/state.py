@@ -32,7 +32,7 @@ from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.fields.fetching import FetchMode, checked_mode, mode_to_set
 from dynamo_single.orm.schema.types import DynamoModel, M
 from dynamo_single.orm.where import lookups
-from dynamo_single.orm.where.arguments import check_nesting
+from dynamo_single.orm.where.arguments import check_nesting, sides_of
 from dynamo_single.table.flow import run
 
 if TYPE_CHECKING:
@@ -127,7 +127,8 @@ class StatefulQuerySet(models.QuerySet[M]):
 
         Items that a filter discards are read and charged. More raise ``TooManyReads``.
         """
-        return self._asking(replace(self._asked, allow_reads=objects.checked_reads(number)))
+        number = objects.checked_number(number, "allow_reads() takes the maximum number of discarded items")
+        return self._asking(replace(self._asked, allow_reads=number))
 
     def allow_in_memory(self, limit: int = DEFAULT_LIMIT, *, max_bytes: int = DEFAULT_BYTES) -> Self:
         """Allow up to ``limit`` items in memory, for computations and orders that DynamoDB does not support.
@@ -138,10 +139,9 @@ class StatefulQuerySet(models.QuerySet[M]):
         as DynamoDB counts them: 32 MB by default. In Python they take several times as much. More raise
         ``TooManyMatches``; results are never cut off. Queries that a key supports still use it.
         """
-        asked = replace(
-            self._asked, in_memory=objects.checked_limit(limit), in_memory_bytes=objects.checked_bytes(max_bytes)
-        )
-        return self._asking(asked)
+        limit = objects.checked_number(limit, "allow_in_memory(limit=...) takes the maximum number of matches")
+        max_bytes = objects.checked_number(max_bytes, "allow_in_memory(max_bytes=...) takes the most bytes of items")
+        return self._asking(replace(self._asked, in_memory=limit, in_memory_bytes=max_bytes))
 
     def fetch_mode(self, fetch_mode: FetchMode) -> Self:
         """For whom a reference, or an attribute that ``only()`` left out, is read once it is touched.
@@ -281,7 +281,7 @@ def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
                 raise
             if asked.in_memory is None:
                 # A slice bounds the reading of subqueries as it bounds that of related objects.
-                if query.high_mark is None or not subqueries.has_expression(subqueries.leaves(query.where)):
+                if query.high_mark is None or not subqueries.has_expression(sides_of(query.where)):
                     raise
                 queryset = queryset._asking(replace(asked, in_memory=DEFAULT_LIMIT))
             return state_of(interpreted.instead(queryset, refusal))

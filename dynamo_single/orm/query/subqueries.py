@@ -14,6 +14,7 @@ from django.db.models.expressions import ResolvedOuterRef
 from dynamo_single.exceptions import InvalidValue, TooManyMatches
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.results.state import DEFAULT_LIMIT
+from dynamo_single.orm.where.arguments import sides_of
 
 if TYPE_CHECKING:
     from dynamo_single.orm.expressions import computing
@@ -52,18 +53,11 @@ def has_expression(conditions: Iterable[object]) -> bool:
         elif getattr(each, "subquery", False) or isinstance(each, OuterRef | ResolvedOuterRef):
             return True
         elif hasattr(each, "_asked"):
-            waiting += leaves(each.query.where)
+            waiting += sides_of(each.query.where)
             waiting += [condition for _, condition in each._asked.inside]
         elif hasattr(each, "get_source_expressions"):
             waiting += each.get_source_expressions()
     return False
-
-
-def leaves(node: object) -> Iterator[object]:
-    """Yield the expressions on both sides of each condition in Django's tree."""
-    for child in getattr(node, "children", ()):
-        yield from leaves(child)
-    yield from (side for side in (getattr(node, "lhs", None), getattr(node, "rhs", None)) if side is not None)
 
 
 def with_subqueries_replaced(condition: Any, read: SubqueryReader) -> Any:

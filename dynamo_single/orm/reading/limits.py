@@ -12,34 +12,31 @@ from dynamo_single.exceptions import TooManyMatches
 from dynamo_single.orm.schema.keys.values import item_size
 
 
+class Size:
+    """The bytes of the objects that several steps have read until now."""
+
+    bytes = 0
+
+
 class Steps:
     """The steps of one evaluation: the querysets that were read, and how many keys or objects each returned.
 
-    ``limit`` bounds the keys and objects of all steps and the matches of the queryset itself together. ``bytes`` is the
-    size of the objects that were read until now, which the steps ``before`` these share.
+    ``limit`` bounds the keys and objects of all steps and the matches of the queryset itself together. The steps share
+    their ``size`` with those ``before`` them. ``holds_results`` is set for the steps of one ``prefetch_related()``: the
+    results of each ``Prefetch`` are held as well, after it was evaluated.
     """
 
-    #: Whether the results of a queryset are held as well, after it was evaluated: those of a ``Prefetch`` are.
-    holds_results = False
     #: Whether each step reads only what known objects refer to, rather than all that meets its condition.
     starts_at_objects = False
 
-    def __init__(self, limit: int, before: Steps | None = None) -> None:
+    def __init__(self, limit: int, before: Steps | None = None, *, holds_results: bool = False) -> None:
         self.limit = limit
+        self.holds_results = holds_results
         self.held: int = 0 if before is None else before.held
         #: Whether a condition is about a relation to several objects.
         self.has_several: bool = before is not None and before.has_several
-        self._sizes: list[int] = [0] if before is None else before._sizes
+        self.size: Size = Size() if before is None else before.size
         self.read: list[tuple[Any, int]] = []
-
-    @property
-    def bytes(self) -> int:
-        """The bytes of all objects until now."""
-        return self._sizes[0]
-
-    @bytes.setter
-    def bytes(self, size: int) -> None:
-        self._sizes[0] = size
 
     @property
     def left(self) -> int:
@@ -62,20 +59,14 @@ class Steps:
         """Record the objects of a step; raise ``TooManyMatches`` for too many of them or too many bytes."""
         objects = list(found)
         self.take(queryset, len(objects))
-        self.bytes += size_of(objects)
-        if self.bytes > max_bytes:
+        self.size.bytes += size_of(objects)
+        if self.size.bytes > max_bytes:
             raise TooManyMatches(
-                f"{queryset.model._meta.label}: the objects of all steps have {self.bytes} bytes, and "
+                f"{queryset.model._meta.label}: the objects of all steps have {self.size.bytes} bytes, and "
                 f"allow_in_memory(max_bytes={max_bytes}) allows no more. Nothing was cut off, so there is no result. "
                 "Filter by more, or allow more: .allow_in_memory(limit=..., max_bytes=...).",
                 limit=max_bytes,
             )
-
-
-class HeldSteps(Steps):
-    """The steps of one ``prefetch_related()``: the objects that it reads for, and those of each ``Prefetch``."""
-
-    holds_results = True
 
 
 class ObjectSteps(Steps):

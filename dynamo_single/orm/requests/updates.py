@@ -14,7 +14,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dynamo_single.orm.conditions.matching import matches, normalized_value
+from dynamo_single.orm.conditions.matching import matches, normalized_value, value_at
 from dynamo_single.orm.conditions.terms import Condition, Or, Stored, join
 from dynamo_single.orm.schema.keys.values import number_to_text
 from dynamo_single.table.request import Item, StoredValue
@@ -181,13 +181,7 @@ def _put(container: Any, path: tuple[str | int, ...], value: StoredValue | None)
 
 def stored_value_at(item: Item, place: Place) -> StoredValue | None:
     """Return the value at a path of an item."""
-    found: Any = item.get(place.name)
-    for step in place.path:
-        found = found or {}
-        inside = dict(enumerate(found.get("L", ()))) if isinstance(step, int) else found.get("M", {})
-        found = inside.get(step)
-    result: StoredValue | None = found
-    return result
+    return value_at(item, place.name, place.path)
 
 
 def _result(change: Change, item: Item) -> StoredValue | None:

@@ -55,30 +55,10 @@ _LISTED = ("empty", "get", "batch_get", "claim")
 _BOUNDED = (*_LISTED, "held")
 
 
-def checked_limit(limit: object) -> int:
-    """Return a limit of matches; raises ``InvalidValue`` for anything else."""
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-        raise InvalidValue(
-            f"allow_in_memory(limit=...) takes the maximum number of matches, at least 1, not {shown(limit)}."
-        )
-    return limit
-
-
-def checked_bytes(number: object) -> int:
-    """Return a limit of bytes; raises ``InvalidValue`` for anything else."""
+def checked_number(number: object, takes: str) -> int:
+    """Return a number of items or bytes; raises ``InvalidValue`` for anything else, which begins with ``takes``."""
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise InvalidValue(
-            f"allow_in_memory(max_bytes=...) takes the most bytes of items to work on, from 1 up, not {shown(number)}."
-        )
-    return number
-
-
-def checked_reads(number: object) -> int:
-    """Return a number of items; raises ``InvalidValue`` for anything else."""
-    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise InvalidValue(
-            f"allow_reads() takes the maximum number of discarded items, at least 1, not {shown(number)}."
-        )
+        raise InvalidValue(f"{takes}, at least 1, not {shown(number)}.")
     return number
 
 
@@ -316,7 +296,7 @@ def _pages(state: QueryState, plan: Plan, *, skip: int = 0, stop: int | None = N
 
 async def _sorted(state: QueryState, plan: Plan, how: InMemory) -> Pages[Item]:
     state, steps = with_steps(state, how.limit) if any(map(sorting.is_joined, how.ordering)) else (state, None)
-    found = [item async for page in matches(state, plan, how.limit) for item in page]
+    found = [item async for page in matches(state, plan) for item in page]
     if steps is not None:
         steps.held += len(found)
     known = referenced.Known(steps, state.asked.in_memory_bytes)
@@ -331,8 +311,13 @@ def with_steps(state: QueryState, limit: int | None) -> tuple[QueryState, Steps 
     return replace(state, asked=replace(state.asked, steps=steps)), steps
 
 
-def matches(state: QueryState, plan: Plan, limit: int | None) -> Pages[Item]:
-    """Yield every match of a plan in its order; raise ``TooManyMatches`` for the first match over the limit."""
+def matches(state: QueryState, plan: Plan, limit: int | None = None) -> Pages[Item]:
+    """Yield every match of a plan in its order; raise ``TooManyMatches`` for the first match over the limit.
+
+    Without ``limit``, it is that of the plan.
+    """
+    if limit is None and plan.in_memory is not None:
+        limit = plan.in_memory.limit
     return limited_matches(state, _pages(state, plan, stop=_page_limit(plan, limit)), limit)
 
 
@@ -342,7 +327,7 @@ async def limited_matches(state: QueryState, found: Pages[Item], limit: int | No
     The steps of the query that have a common limit record the bytes.
     """
     seen, steps = 0, state.asked.steps
-    size = 0 if steps is None else steps.bytes
+    size = 0 if steps is None else steps.size.bytes
     async with aclosing(found):
         async for page in found:
             first, seen = seen, seen + len(page)
@@ -350,7 +335,7 @@ async def limited_matches(state: QueryState, found: Pages[Item], limit: int | No
                 size += sum(map(item_size, page))
                 _check_size(state, seen, size)
                 if steps is not None:
-                    steps.bytes = size
+                    steps.size.bytes = size
             if limit is None or seen <= limit:
                 yield page
                 continue
@@ -363,13 +348,13 @@ async def held_pages(queryset: Any, found: Results, steps: Steps) -> Results:
 
     The matches that were compared to find the objects are released, and no longer count.
     """
-    held, size = steps.held, steps.bytes
+    held, size = steps.held, steps.size.bytes
     async with aclosing(found):
         async for page in found:
             objects = list(page)
-            steps.held, steps.bytes = held, size
+            steps.held, steps.size.bytes = held, size
             steps.hold(queryset, objects, queryset._asked.in_memory_bytes)
-            held, size = steps.held, steps.bytes
+            held, size = steps.held, steps.size.bytes
             yield objects
 
 

@@ -25,7 +25,7 @@ from dynamo_single.table.flow import call_sync, is_run
 
 if TYPE_CHECKING:
     from dynamo_single.orm.reading import limits
-    from dynamo_single.orm.reading.limits import HeldSteps
+    from dynamo_single.orm.reading.limits import Steps
 else:
     limits = LazyModule("dynamo_single.orm.reading.limits")
 
@@ -52,8 +52,8 @@ async def prefetch(objects: Sequence[Any], lookups: Sequence[Any], in_memory: tu
         return
     if in_memory is not None and any(map(_shares, lookups)):
         limit, max_bytes = in_memory
-        steps = limits.HeldSteps(limit)
-        steps.held, steps.bytes = len(objects), limits.size_of(objects)
+        steps = limits.Steps(limit, holds_results=True)
+        steps.held, steps.size.bytes = len(objects), limits.size_of(objects)
         lookups = _within(lookups, steps, max_bytes)
     await _read_together(objects, _tree_of(lookups))
     if is_run():
@@ -68,12 +68,12 @@ def _shares(lookup: Any) -> bool:
     return asked is not None and asked.in_memory is None
 
 
-def _within(lookups: Sequence[Any], steps: HeldSteps, max_bytes: int) -> tuple[Any, ...]:
+def _within(lookups: Sequence[Any], steps: Steps, max_bytes: int) -> tuple[Any, ...]:
     """Return lookups whose own querysets share a limit, and may work in memory as well, at any depth."""
     return tuple(_sharing(each, steps, max_bytes) if _shares(each) else each for each in lookups)
 
 
-def _sharing(lookup: Any, steps: HeldSteps, max_bytes: int) -> Any:
+def _sharing(lookup: Any, steps: Steps, max_bytes: int) -> Any:
     found, queryset = copy(lookup), lookup.queryset
     asked = replace(queryset._asked, in_memory=steps.limit, in_memory_bytes=max_bytes, steps=steps)
     found.queryset = queryset._asking(asked)

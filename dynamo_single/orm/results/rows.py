@@ -30,6 +30,7 @@ from dynamo_single.orm.results.sorting import OrderName
 from dynamo_single.orm.results.state import QueryState
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.types import all_plain
+from dynamo_single.orm.where import tree
 from dynamo_single.table.flow import Pages, call_sync
 
 #: An item of an annotated object, with its measures by alias.
@@ -96,14 +97,11 @@ def _read_sorting(
 ) -> Iterator[tuple[str | None, tuple[Sort, ...]]]:
     """Yield the sorting of each name of an order, with the alias if it is one."""
     for name in names:
-        order: Any = name if hasattr(name, "expression") else None
-        text = str(name).lstrip("-+") if order is None else getattr(order.expression, "name", None)
-        if text not in computation.aliases:
+        parts = tree.parts_of_order(name)
+        if parts is None or parts[0] not in computation.aliases:
             yield None, sorting.read_sorting(state.model, (name,))
-            continue
-        descending = str(name).startswith("-") if order is None else bool(order.descending)
-        given = order is not None and (order.nulls_first or order.nulls_last)
-        yield text, (Sort(str(text), descending, bool(order.nulls_first) if given else None),)
+        else:
+            yield parts[0], (Sort(*parts),)
 
 
 def _plan_annotated(state: QueryState, computation: Computation) -> Plan:

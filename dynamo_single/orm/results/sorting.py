@@ -57,12 +57,8 @@ def read_sorting(model: type[DynamoModel], names: Iterable[OrderName]) -> tuple[
 
 def _nested_sort(model: type[DynamoModel], name: OrderName) -> Sort | None:
     """Return the order by a nested value; ``None`` if the name means something else."""
-    if isinstance(name, OrderBy):
-        text, descending = str(getattr(name.expression, "name", "")), bool(name.descending)
-        missing_first = bool(name.nulls_first) if name.nulls_first or name.nulls_last else None
-    else:
-        text, descending, missing_first = str(name).lstrip("-+"), str(name).startswith("-"), None
-    return None if place_of(model, text) is None else Sort(text, descending, missing_first)
+    parts = tree.parts_of_order(name)
+    return None if parts is None or place_of(model, parts[0]) is None else Sort(*parts)
 
 
 def is_by_attribute(sort: Sort) -> bool:
@@ -142,11 +138,10 @@ def read_joined_sorting(model: type[DynamoModel], names: Iterable[OrderName]) ->
 
 def _joined_sort(model: type[DynamoModel], name: OrderName) -> tuple[Sort, ...] | None:
     """Return the order by a reference, or by an attribute of its object; ``None`` if the name means something else."""
-    descending, missing_first = isinstance(name, str) and name.startswith("-"), None
-    if isinstance(name, OrderBy):
-        missing_first = bool(name.nulls_first) if name.nulls_first or name.nulls_last else None
-        descending, name = name.descending, getattr(name.expression, "name", "")
-    text = str(name).lstrip("-+")
+    parts = tree.parts_of_order(name)
+    if parts is None:
+        return None
+    text, descending, missing_first = parts
     field, rest = reference_of(model, text) or (_reference(model, text), "")
     if field is None or not is_followed(field):
         return None

@@ -118,6 +118,13 @@ def with_sorted_members(condition: object) -> Any:
     return condition
 
 
+def sides_of(node: Any) -> Iterator[Any]:
+    """Yield the expressions on both sides of each condition in Django's where-tree."""
+    for child in getattr(node, "children", ()):
+        yield from sides_of(child)
+    yield from (side for side in (getattr(node, "lhs", None), getattr(node, "rhs", None)) if side is not None)
+
+
 def check_nesting(conditions: Iterable[object]) -> None:
     """Refuse conditions that are nested deeper than ``MAX_NESTING``, of a ``Q`` or of Django's where-tree.
 

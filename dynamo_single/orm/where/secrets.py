@@ -17,6 +17,7 @@ from dynamo_single.exceptions import DisallowedLookup
 from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.orm.where.arguments import sides_of
 
 
 def check(model: type[DynamoModel], annotations: Mapping[str, object], given: Iterable[object]) -> None:
@@ -45,19 +46,13 @@ def _named(model: Any, given: Any, annotations: Mapping[str, object]) -> Iterato
         columns = asked.columns.names if asked is not None and asked.columns is not None else ()
         for each in (*inside, *columns, *query.order_by, *query.annotations.values(), *query.select):
             yield from _named(query.model, each, query.annotations)
-        for side in _sides(query.where):
+        for side in sides_of(query.where):
             if isinstance(side, ResolvedOuterRef):
                 yield model, tuple(str(side.name).split("__"))  # type: ignore[attr-defined]  # the stubs lack it
             elif isinstance(side, Col):
                 yield side.target.model, (side.target.attname,)
             elif hasattr(side, "resolve_expression"):
                 yield from _named(query.model, side, query.annotations)
-
-
-def _sides(node: Any) -> Iterator[Any]:
-    for child in getattr(node, "children", ()):
-        yield from _sides(child)
-    yield from (side for side in (getattr(node, "lhs", None), getattr(node, "rhs", None)) if side is not None)
 
 
 def _subqueries(given: Any) -> Iterator[Any]:

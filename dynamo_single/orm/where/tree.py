@@ -97,22 +97,31 @@ def _days(parts: list[DatePart], around: Around) -> Spans[int]:
     return days_of(parts, around.get(parts[0].subject, EVERY_DAY))
 
 
+def parts_of_order(name: Any) -> tuple[str, bool, bool | None] | None:
+    """Return the name of an order, whether it descends, and whether missing values come first, if it sets that.
+
+    Returns ``None`` for an order by an expression, or a random one.
+    """
+    if isinstance(name, str):
+        return None if name == "?" else (name.lstrip("-+"), name.startswith("-"), None)
+    if not isinstance(name, OrderBy) or not hasattr(name.expression, "name"):
+        return None
+    missing_first = bool(name.nulls_first) if name.nulls_first or name.nulls_last else None
+    return str(name.expression.name), bool(name.descending), missing_first
+
+
 def read_ordering(model: type[DynamoModel], names: Any) -> tuple[Order, ...]:
     """The order of ``order_by()`` or ``Meta.ordering``, with ``pk`` as the key's own attributes."""
     orders: list[Order] = []
     for name in names:
-        missing_first = None
-        if isinstance(name, OrderBy) and hasattr(name.expression, "name"):
-            text, descending = name.expression.name, name.descending
-            missing_first = bool(name.nulls_first) if name.nulls_first or name.nulls_last else None
-        elif isinstance(name, str) and name != "?":
-            text, descending = name.lstrip("-+"), name.startswith("-")
-        else:
+        parts = parts_of_order(name)
+        if parts is None:
             raise NotSupported(
                 f"Ordering by {shown(name)} is not supported: DynamoDB orders by the sort key only. Either "
                 f"{SORT_IN_PYTHON}. Or store the value in a separate attribute and order by that, such as "
                 "models.CanonicalAttribute(source=...) for a string without regard to case."
             )
+        text, descending, missing_first = parts
         orders.extend(Order(attribute, descending, missing_first) for attribute in _ordered_attributes(model, text))
     return tuple(dict.fromkeys(orders))
 
