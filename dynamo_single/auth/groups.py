@@ -87,10 +87,7 @@ class Related:
     @cached_property
     def _manager_class(self) -> Any:
         base: Any = type(self.model._default_manager)
-        found: Any = type(self.manager.__name__, (self.manager, base), {})
-        if narrowing := self.manager.narrowing:
-            found._queryset_class = type(narrowing.__name__, (narrowing, base._queryset_class), {})
-        return found
+        return type(self.manager.__name__, (self.manager, base), {})
 
 
 class GroupsDescriptor(Related):

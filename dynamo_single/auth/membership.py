@@ -9,23 +9,13 @@ This module must not know permissions.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Self
-
-from django.db.models import Q
-from msgspec.structs import replace
+from typing import Any
 
 from dynamo_single.auth.kept_keys import HoldersManager, KeptManager, KeysManager
 from dynamo_single.exceptions import InvalidValue
+from dynamo_single.orm.conditions.terms import MAX_MEMBERS
 from dynamo_single.orm.query.queryset import QuerySet
-from dynamo_single.orm.results.state import Asked
 from dynamo_single.orm.schema import secrecy
-from dynamo_single.table.flow import run
-
-if TYPE_CHECKING:
-    _QuerySet = QuerySet[Any]
-else:
-    _QuerySet = object
-
 
 #: The most groups of one user: one BatchGetItem reads all of them, and one transaction writes them with the user.
 MAX_GROUPS = 90
@@ -35,8 +25,6 @@ class MembershipManager(KeptManager):
     """The base of both managers. Memberships are derived from users."""
 
     kept_in = "group_ids"
-    #: A queryset class to mix into that of the default manager.
-    narrowing: type | None = None
 
     def _check_set(self, obj: Any, held: set[str], wanted: set[str]) -> None:
         if len(wanted) > MAX_GROUPS and len(wanted) > len(held):
@@ -71,85 +59,25 @@ class GroupsManager(MembershipManager, KeysManager):
         return self._prefetch(pairs, queryset, lambda whole: _by_keys(whole, wanted))
 
 
-class MembersAsked(Asked, frozen=True):
-    """A query for the members of a ``group``, which is the model of its memberships and its identifier."""
-
-    group: tuple[Any, str] = (None, "")
-
-
-class MembersQuerySet(_QuerySet):
-    """A queryset of users, narrowed to a group's members when it is evaluated or combined with another group's."""
-
-    def __or__(self, other: object) -> MembersQuerySet:
-        one, another = self._joinable(other)
-        return super(MembersQuerySet, one).__or__(another)
-
-    def __and__(self, other: object) -> MembersQuerySet:
-        one, another = self._joinable(other)
-        return super(MembersQuerySet, one).__and__(another)
-
-    def __xor__(self, other: object) -> MembersQuerySet:
-        one, another = self._joinable(other)
-        return super(MembersQuerySet, one).__xor__(another)
-
-    def _joinable(self, other: object) -> tuple[Any, Any]:
-        # Querysets of the same group are combined as they are. A queryset without a group is rejected as another kind.
-        if isinstance(other, MembersQuerySet) and _group_of(other) != _group_of(self):
-            return run(self._narrowed()), run(other._narrowed())
-        return self, other
-
-    def _reads_before(self) -> bool:
-        return super()._reads_before() or isinstance(self._asked, MembersAsked)
-
-    async def _narrowed(self) -> Self:
-        """Return the queryset of the current members: one Query per megabyte of memberships."""
-        asked = self._asked
-        if not isinstance(asked, MembersAsked):
-            return await super()._narrowed()
-        index = asked.using_index or "primary"
-        narrowed = self._asking(replace(Asked(**_as_given(asked)), using_index=index, consistent=True))
-        through, group_id = asked.group
-        # The index is eventually consistent. The user's own item is authoritative.
-        ids = await _memberships(through, group_id)._read()
-        narrowed.query.add_q(Q(pk__in=ids) & Q(group_ids__contains=group_id))
-        return await narrowed._narrowed()
-
-
 class MembersManager(MembershipManager, HoldersManager):
     """The manager ``group.user_set``."""
 
-    narrowing = MembersQuerySet
-
     def _narrow(self, queryset: Any) -> Any:
-        """Return the members: a Query for the memberships, and a strongly consistent BatchGetItem per hundred users."""
-        if not isinstance(queryset, MembersQuerySet):
-            # The querysets of the model's manager have another class, which cannot delay the first Query.
-            return _by_keys(queryset, _memberships(self.through, self.instance.pk)).filter(
-                group_ids__contains=self.instance.pk
-            )
-        group = (self.through, self.instance.pk)
-        queryset._asked = MembersAsked(**_as_given(queryset._asked), group=group)
-        return queryset
+        """Return the members: a Query for the memberships, and a strongly consistent BatchGetItem per hundred users.
+
+        Both are sent when the queryset is evaluated. It raises ``TooManyMatches`` for more than 10,000 memberships.
+        """
+        # The index of the memberships is eventually consistent. The user's own item is authoritative.
+        memberships = self.through._default_manager.filter(group_id=self.instance.pk).allow_in_memory(MAX_MEMBERS)
+        users = memberships.values_list("user_id", flat=True)
+        whole = queryset.using_index("primary").consistent()
+        return whole.filter(pk__in=users, group_ids__contains=self.instance.pk)
 
     async def dissolved(self) -> None:
         """Remove all users from a deleted group."""
         await self._clear()
 
     vars()["dissolved"].alters_data = True  # templates must not call it
-
-
-def _as_given(asked: Asked) -> dict[str, Any]:
-    """Return the parts of a query by name, without the group."""
-    return {name: getattr(asked, name) for name in Asked.__struct_fields__}
-
-
-def _group_of(queryset: MembersQuerySet) -> tuple[Any, str] | None:
-    return queryset._asked.group if isinstance(queryset._asked, MembersAsked) else None
-
-
-def _memberships(through: Any, group_id: str) -> Any:
-    """Return the identifiers of the users in a group, according to its memberships."""
-    return through._default_manager.filter(group_id=group_id).values_list("user_id", flat=True)
 
 
 def _by_keys(queryset: QuerySet[Any], ids: Iterable[str] | None) -> QuerySet[Any]:

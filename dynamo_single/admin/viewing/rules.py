@@ -149,7 +149,7 @@ def _condition(modeladmin: Any, request: HttpRequest) -> Condition | None:
     queryset = modeladmin.get_queryset(request).all()
     if not is_stored_in_dynamodb(queryset.model):
         return EVERYTHING if not queryset.query.where and not queryset.query.is_sliced else None
-    if queryset.query.is_sliced or queryset._reads_before():
+    if queryset.query.is_sliced or queryset._asked.inside:
         error = "a slice, a subquery or a condition on another model takes a request"
     else:
         try:

@@ -244,7 +244,7 @@ class PlannedQuerySet(StatefulQuerySet[M]):
 
         In an event loop this follows the read of the items' schema, which planning needs.
         """
-        state = state_of(await self._narrowed() if self._reads_before() and not self.query.is_empty() else self)
+        state = state_of(await self._narrowed() if self._asked.inside and not self.query.is_empty() else self)
         if not is_run():
             await objects.read_form(state)
         return state

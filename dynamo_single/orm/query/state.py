@@ -225,10 +225,6 @@ class StatefulQuerySet(models.QuerySet[M]):
         states = [getattr(obj, registry.DELETED_AT, None) is None for obj in objs]
         return self._asked.visibility == "all" or states == [self._asked.visibility == "live"] * len(states)
 
-    def _reads_before(self) -> bool:
-        """Return whether something must be read before the query is known."""
-        return bool(self._asked.inside)
-
     def _leads_on(self, conditions: Sequence[object]) -> bool:
         """Return whether a condition names an attribute of a related object."""
         raise NotImplementedError
@@ -258,7 +254,7 @@ class StatefulQuerySet(models.QuerySet[M]):
 def state_of(queryset: StatefulQuerySet[Any]) -> QueryState:
     """Return the current query; raise ``NotSupported`` by name for conditions that no key can support."""
     is_empty = queryset.query.is_empty()
-    if not is_empty and queryset._reads_before():
+    if not is_empty and queryset._asked.inside:
         queryset = run(queryset._narrowed())
     model, asked, query = queryset.model, queryset._asked, queryset.query
     if query.combinator:
