@@ -209,7 +209,6 @@ DJANGO = {
     "model_ngettext": "django.contrib.admin.utils.model_ngettext(opts, number)",
     "quote": "django.contrib.admin.utils.quote(pk)",
     "unquote": "django.contrib.admin.utils.unquote(pk)",
-    "BaseManager._queryset_class": "django.db.models.manager: _queryset_class",
     "UserManager._create_user_object": (
         "django.contrib.auth.models.UserManager._create_user_object(self, username, email, password)"
     ),
