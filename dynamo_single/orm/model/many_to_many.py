@@ -39,6 +39,19 @@ class _Chosen(LimitedChoices, forms.ModelMultipleChoiceField):  # type: ignore[t
     """Django's field, limited by a filter."""
 
 
+class _Relation(models.ManyToManyRel):
+    """Django's, for a ``through`` model whose two references are named."""
+
+    def get_related_field(self) -> Any:
+        """Return the field of the other model that the edges store, which the admin's pop-up windows return.
+
+        Django's method uses the first of ``through_fields``, which refers to the model that has the relation.
+        """
+        if not self.through_fields:
+            return super().get_related_field()
+        return self.through._meta.get_field(self.through_fields[1]).foreign_related_fields[0]
+
+
 class ManyToMany(_Base):
     """Many objects to many: ``users = ManyToMany("accounts.User", through="Member", related_name="servers")``.
 
@@ -51,6 +64,7 @@ class ManyToMany(_Base):
     same time. The references of a named ``through`` model have to be ``checked`` themselves, as ``E031`` reports.
     """
 
+    rel_class = _Relation
     #: Whether the model of the edges is generated.
     makes_edges = False
 

@@ -50,6 +50,14 @@ def mike(pages: Pages, writers: Group) -> User:
     return user
 
 
+def test_link_next_to_groups_opens_form(pages: Pages, mike: User) -> None:
+    """The form adds a group in a pop-up window."""
+    page = pages.get(f"{USERS}1/change/").content.decode()
+    link = re.search(r'id="add_id_groups".*?href="/admin/([^"]+)"', page, flags=re.DOTALL)
+    assert link
+    assert pages.get(link[1].replace("&amp;", "&")).status_code == 200
+
+
 def test_adding_a_group(pages: Pages) -> None:
     """Two lists with a search offer permissions by name."""
     page = pages.get(f"{GROUPS}add/", sends=[])

@@ -126,6 +126,12 @@ def test_a_page_says_what_the_login_cost_too(signed_in: Client) -> None:
     assert "Log out" in opened(signed_in, "/", SIGNED_IN)
 
 
+def test_page_of_service_user_shows_who_is_logged_in(signed_in: Client, users: list[User]) -> None:
+    """Django's view adds the object as ``user``, too."""
+    page = signed_in.get(f"/users/{users[0].pk}/").content.decode()
+    assert "Log out" in page
+
+
 def test_the_frame_of_the_account_pages_sends_nothing(client: Client) -> None:
     assert "Companies" in opened(client, "/accounts/login/", [])
 
