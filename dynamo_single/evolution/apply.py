@@ -142,9 +142,9 @@ def record_model(step: Step, alias: str, *, adopt: bool = False) -> None:
     if found.items:
         if not (adopt or migrate_run.current_run().adopt):
             raise ConfigurationError(
-                f"{step.table.name} holds items of type {step.after.item_type} already, which no migration has made. "
-                "If they are of this model as the migration has it, run migrate --fake-initial: it looks at samples, "
-                "and counts them as made by it."
+                f"The table {step.table.name} already contains items of type {step.after.item_type}, and no migration "
+                "has recorded them. If their layout matches this migration, run migrate --fake-initial: it checks a "
+                "sample of them and records the migration as applied."
             )
         evolution_adopt.check_samples(step.table, step.after, found.items, migrate_run.current_run().say)
     elif found.complete:

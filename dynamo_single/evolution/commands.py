@@ -127,7 +127,7 @@ class MakemigrationsMixin(AutodetectorMixin):
         return super().handle(*(each for each in app_labels if each not in left_out), **options)
 
     def write_migration_files(self, changes: dict[str, list[Any]], *args: object, **kwargs: object) -> None:
-        """Write the files, and print what code will notice of each change, and cheaper ways."""
+        """Write the files, and print how each change affects running code, and alternatives."""
         command: Any = super()
         this: Any = self
         lines = _effects([migration for some in changes.values() for migration in some])
@@ -137,7 +137,7 @@ class MakemigrationsMixin(AutodetectorMixin):
 
 
 def _effects(migrations: Sequence[Any]) -> list[str]:
-    """Return what code notices of each change of stored items, and a cheaper way if there is one."""
+    """Return how each change of stored items affects running code, and an alternative if there is one."""
     if not any(map(migration_record.has_items_to_change, migrations)):
         return []
     state, lines = drive.migration_loader().project_state(), []
@@ -149,7 +149,7 @@ def _effects(migrations: Sequence[Any]) -> list[str]:
             effect = effect_on_code(step.phases)
             lacking = added & {name for key in step.new_keys for name in key.stored.values()}
             if effect == "online" and lacking and not step.operation.renamed(step.before, step.after):
-                effect = f"refused for old code, which does not have {', '.join(sorted(lacking))}"
+                effect = f"unavailable to old code, which does not have {', '.join(sorted(lacking))}"
             if step.phases is DECLARE:
                 continue
             lines.append(f"  {step.operation.describe()}: {effect}.")

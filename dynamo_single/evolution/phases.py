@@ -115,13 +115,13 @@ PAUSE: Final[Phases] = (
 
 
 def effect_on_code(table: Phases) -> str:
-    """Return in words what code notices of a change until all of it has the migration."""
+    """Return how a change affects running code until all of it has the migration."""
     if any(phase.refused == "everybody" for phase in table):
-        return "refused for all code while items are converted, and for old code from then on"
+        return "unavailable to all code while items are converted, and to old code afterwards"
     if any(phase.refused == "before" for phase in table):
-        return "refused for old code"
+        return "unavailable to old code"
     if any(phase.parts.get("old key") == WRITTEN for phase in table):
-        return "lists by this key are refused" + (" meanwhile" if "new key" in table[-1].parts else " for old code")
+        return "lists by this key are unavailable" + (" until then" if "new key" in table[-1].parts else " to old code")
     return "online"
 
 

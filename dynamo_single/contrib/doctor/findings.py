@@ -41,9 +41,9 @@ FindingKind = Literal[
     "copies due",
     "move due",
     "counter",
-    "edge of nobody",
-    "child of nobody",
-    "refers to nobody",
+    "edge without end",
+    "child without parent",
+    "reference to a missing object",
     "left in the trash",
 ]
 

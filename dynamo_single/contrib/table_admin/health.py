@@ -121,9 +121,9 @@ KINDS: Final[Mapping[FindingKind, Any]] = {
     "copies due": gettext_lazy("copies due"),
     "move due": gettext_lazy("move due"),
     "counter": gettext_lazy("counter"),
-    "edge of nobody": gettext_lazy("edge of nobody"),
-    "child of nobody": gettext_lazy("child of nobody"),
-    "refers to nobody": gettext_lazy("refers to nobody"),
+    "edge without end": gettext_lazy("edge without end"),
+    "child without parent": gettext_lazy("child without parent"),
+    "reference to a missing object": gettext_lazy("reference to a missing object"),
     "left in the trash": gettext_lazy("left in the trash"),
 }
 

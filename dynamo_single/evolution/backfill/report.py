@@ -34,11 +34,11 @@ class Estimate:
         return math.ceil(self.size / _READ_UNIT)
 
     def __str__(self) -> str:
-        """Return the estimate as one sentence."""
+        """Return the estimate as sentences."""
         return (
-            f"The table has about {self.items:,} items of {self.size:,} bytes: reading them takes about "
-            f"{self.read_units:,} read units, and each item that changes a write unit for each KB, twice that in a "
-            "transaction. (DynamoDB counts about every six hours.)"
+            f"The table has about {self.items:,} items with {self.size:,} bytes in total, by DynamoDB's count, which "
+            f"can be six hours old. Reading them takes about {self.read_units:,} read units. Each changed item takes "
+            "one write unit per KB, or two in a transaction."
         )
 
 
@@ -109,10 +109,11 @@ class Tally:
         kept = [each for number in sorted(self.segments) for each in self.segments[number].failures]
         named = "".join(f"\n  {failure}" for failure in kept[:_NAMED])
         rest = f"\n  and {failed - _NAMED:,} more." if failed > _NAMED else ""
-        again = "looks at these items alone" if failed == len(kept) else "goes through the segments that they are in"
+        again = "checks only these items" if failed == len(kept) else "reads only the segments that contain them"
         return MigrationIncomplete(
-            f"{self.work.label}: {self.sum('changed'):,} items were changed, {failed:,} could not be:{named}{rest}\n"
-            f"Correct them and run the same command again: it {again}.",
+            f"{self.work.label}: {self.sum('changed'):,} items were changed, and {failed:,} could not be "
+            f"changed:{named}{rest}\n"
+            f"Correct these items and run the same command again: it {again}.",
             failed=failed,
             failures=tuple((failure.key, failure.reason) for failure in kept),
         )

@@ -142,5 +142,5 @@ class Report:
     def __str__(self) -> str:
         """Return the result as one line."""
         if self.before:
-            return f"{self.label}: done before."
+            return f"{self.label}: completed in an earlier run."
         return f"{self.label}: {self.scanned:,} items read, {self.changed:,} changed in {self.seconds:.1f} s."

@@ -236,7 +236,7 @@ class RenameAttribute(_AttributeOperation):
         if self.phases(before, after) is not PAUSE:
             return ""
         stored = before.attributes[self.old_name].stored
-        return f'attr_name="{stored}" leaves the stored values as they are: nothing is refused then.'
+        return f'With attr_name="{stored}", the stored values do not change, and all code keeps working.'
 
     def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
         """Copy the values to the new physical name and remove the old name, or vice versa."""

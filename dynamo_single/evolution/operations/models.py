@@ -284,7 +284,9 @@ class MoveKeys(ItemsOperation):
         """Name the option that keeps the items of a renamed class unchanged."""
         if before.item_type == after.item_type:
             return ""
-        return f'item_type = "{before.item_type}" in class Meta leaves the items as they are: nothing is refused then.'
+        return (
+            f'With item_type = "{before.item_type}" in class Meta, the items do not change, and all code keeps working.'
+        )
 
     def passes(self, before: Snapshot, after: Snapshot) -> Mapping[Pass, Sequence[Task]]:
         """Move the items one by one, or back."""

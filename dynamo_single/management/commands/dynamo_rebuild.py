@@ -26,7 +26,7 @@ from dynamo_single.table.table import Table
 
 
 class Command(TableCommand):
-    """Rewrite index keys, claims, folded and other copies, derived items and counters that are not correct."""
+    """Rewrite wrong index keys, claims, folded and other copies, derived items and counters; delete no object."""
 
     help = (
         "Reads the whole table and writes missing or wrong derived items, such as index keys and copies. Run "
@@ -57,13 +57,19 @@ class Command(TableCommand):
             self.stderr.write("\r", ending="")
         summary = f"{counts['walked']} items read by {costs.requests} requests, {counts['written']} written again"
         if counts["left"]:
-            raise CommandError(f"{summary}, {counts['left']} left. Run it again, or look with manage.py dynamo_verify.")
+            raise CommandError(
+                f"{summary}, {counts['left']} left. Correct them as the lines above describe, and run it again."
+            )
         self.stdout.write(self.style.SUCCESS(f"{summary}."))
 
     def _mend(self, table: Table, finding: Finding, counts: Counter[str]) -> None:
         why = ""
         try:
-            outcome = repair_outcome(finding, table)
+            if finding.removal is not None:
+                # A command that adds keys and copies must not delete an object whose parent is missing.
+                outcome, why = "left", " manage.py dynamo_verify --repair deletes it."
+            else:
+                outcome = repair_outcome(finding, table)
             if outcome == "left" and finding.kind in ("copies due", "move due") and _completed(table, finding):
                 outcome = "done"
         except REPAIR_ERRORS as error:

@@ -223,9 +223,9 @@ class ItemForm(Struct, frozen=True, eq=False):
         return found
 
     def _remedy(self, name: str, before: Item | None) -> str:
-        expects = f"it takes {self.attributes[name].expects}"
+        expects = f"set it to {self.attributes[name].expects}"
         if before is None or name not in self.identity:
-            return f"{expects}, or null=True"
+            return f"{expects}, or declare it with null=True"
         return f"{expects}. {_COPY}"
 
     def difference(

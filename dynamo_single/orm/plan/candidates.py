@@ -356,7 +356,7 @@ def _partitions(key: AccessKey, constraints: Constraints) -> Iterator[tuple[str,
         except EmptyKeyPart as error:
             if key.index is None:
                 continue
-            raise UnsuitableKey("items of which a part of the key is empty are not in it") from error
+            raise UnsuitableKey("it does not contain items whose key has an empty part") from error
         except NoIdentity:
             continue
         except InvalidValue as error:
@@ -384,7 +384,7 @@ def _sort_condition(key: AccessKey, values: Values, count: int, constraints: Con
     except EmptyKeyPart as error:
         if key.index is None:
             return _Reading("", (), "", impossible=True)
-        raise UnsuitableKey("items of which a part of the key is empty are not in it") from error
+        raise UnsuitableKey("it does not contain items whose key has an empty part") from error
     except NoIdentity:
         return _Reading("", (), "", impossible=True)
     if count == len(sort.parts):

@@ -61,17 +61,18 @@ else:
 
 C = TypeVar("C", bound=type)
 
-#: Method name: why DynamoDB cannot, and the nearest thing that can.
+#: Method name: the reason and the closest alternative.
 REFUSED = {
     "extra": "DynamoDB has no SQL. Use filter() and order_by(), or compute in Python: [... for each in queryset]",
     "raw": "DynamoDB has no SQL. Use filter(), or PynamoDB's Model.query(), which takes keys and conditions",
-    "select_for_update": "DynamoDB has no locks. Write on the condition that no other process changed the value: "
-    "save(condition=Q(...)). With a VersionAttribute, every save() of a changed object raises StaleObject",
+    "select_for_update": "DynamoDB has no locks. Use save(condition=Q(...)), which writes only if no other process has "
+    "changed the value, or a VersionAttribute, with which save() raises StaleObject if another process has changed the "
+    "object",
 }
 
 
 def refusing(name: str) -> Callable[..., object]:
-    """A method that raises ``NotSupported`` with the table's words."""
+    """Return a method that raises ``NotSupported`` with the reason from the table."""
 
     def method(self: object, *args: object, **kwargs: object) -> NoReturn:
         raise NotSupported(f"{name}() is not supported: {REFUSED[name]}.")

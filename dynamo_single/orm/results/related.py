@@ -275,7 +275,7 @@ def check_references(model: type[DynamoModel], names: Sequence[object]) -> None:
         for step in str(name).split("__") if name is not None else ():
             references = {field.name: field for field in current._meta.concrete_fields if field.is_relation}
             if step not in references:
-                known = ", ".join(sorted(references)) or "none"
+                known = ", ".join(sorted(references)) or "no references"
                 relation = getattr(current, step, None)
                 several = isinstance(relation, Children | ReverseManyToOneDescriptor)
                 advice = f" prefetch_related({name!r}) fetches several objects." if several else ""

@@ -155,7 +155,7 @@ def check_condition_count(conditions: Collection[object]) -> None:
 
 
 def check_conditions(model: type[DynamoModel], conditions: Iterable[object]) -> None:
-    """Refuse what is no condition, as a value without the name of an attribute; Django trips over it."""
+    """Reject an argument that is not a condition, such as a value without the name of an attribute."""
     for condition in conditions:
         if isinstance(condition, Q):
             check_conditions(model, condition.children)
@@ -184,17 +184,17 @@ def check_lists(model: type[DynamoModel], conditions: Iterable[object]) -> None:
         elif isinstance(condition, tuple) and len(condition) == 2:
             name, value = condition
             path, _, lookup = str(name).rpartition("__")
-            takes = {"in": "a list of values", "range": "two bounds"}.get(lookup)
+            wanted = {"in": "a list of values", "range": "two bounds"}.get(lookup)
             is_list = isinstance(value, Iterable) and not isinstance(value, str | bytes)
-            if path and takes and not is_list and not hasattr(value, "resolve_expression"):
+            if path and wanted and not is_list and not hasattr(value, "resolve_expression"):
                 given = MASK if secrecy.lookup_hides(model, name) else shown(value)
-                raise InvalidValue(f"{name} takes {takes}, not {given}.")
+                raise InvalidValue(f"{name} must be {wanted}, not {given}.")
             if lookup == "in" and isinstance(value, list | tuple | set | frozenset):
                 _check_members(model, path, value)
 
 
 def _check_members(model: Any, path: str, members: Collection[object]) -> None:
-    """Refuse attributes in a list of references: Django takes them for primary keys."""
+    """Reject attributes in a list of references, which Django would use as primary keys."""
     written: list[Any] = [member for member in members if isinstance(member, F)]
     fields = (field for field in model._meta.concrete_fields if path in (field.name, field.attname))
     if written and any(field.is_relation for field in fields):

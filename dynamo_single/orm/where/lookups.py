@@ -513,7 +513,7 @@ def folded_condition(field: DynamoField, lookup: str, operator: str, value: obje
         return Compare(copy.name, operator, copy.folded(text))
     if operator == "exact" and (attribute.canonical or _is_in_canonical_key(field)):
         return Compare(name, "canonical", text)
-    ways_out = [f"add {name}_folded = models.CanonicalAttribute(source={name!r}), which it compares then"]
+    ways_out = [f"add {name}_folded = models.CanonicalAttribute(source={name!r}), which the lookup then compares"]
     if operator == "exact":
         ways_out.append(f"put {{{name}:canonical}} into a key")
     raise NotSupported(

@@ -330,7 +330,8 @@ def _checked_value(field: Any, value: object, encodings: Encodings) -> Any:
         raise type(error)(f"{field.model._meta.label}: {error}") from error
     if prepared is None and not attribute.null:
         raise MissingValue(
-            f"{field.model._meta.label}: {field.name} is missing: it takes {attribute.expects}, or null=True."
+            f"{field.model._meta.label}: {field.name} is missing: set it to {attribute.expects}, or declare it with "
+            "null=True."
         )
     return prepared
 

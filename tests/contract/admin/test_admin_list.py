@@ -64,7 +64,7 @@ def test_a_page_that_is_not_there_leads_back(paged: Pages, page: str) -> None:
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
-        ("founded=soon", "founded takes a date, not str 'soon'"),
+        ("founded=soon", "founded must be a date, not str 'soon'"),
         ("nosuch=1", "Cannot resolve keyword 'nosuch' into field."),
         ("name__regex=a", "DynamoDB has no exact equivalent of the lookup 'regex'"),
         ("public__icontains=a", "public has the type BooleanAttribute, which is not a string"),

@@ -74,7 +74,7 @@ def test_a_record_is_added_with_its_author_and_identifier(catalog: Pages) -> Non
     [
         (TREATISE, '{"price": "dear"}', "data__price: This must be a decimal number."),
         (BUNDLE, '{"title": "T"}', "data__receiver__name: This field must have a value."),
-        (BUNDLE, '{"title": 5, "receiver": {"name": "A"}}', "data__title: This must be text (str)."),
+        (BUNDLE, '{"title": 5, "receiver": {"name": "A"}}', "data__title: This must be a string (str)."),
         (BUNDLE, '{"title": "T", "receiver": {"name": "A"}, "kind": "huge"}', "is not a valid choice"),
     ],
 )

@@ -34,7 +34,7 @@ CASES: dict[str, tuple[Any, dict[str, str], str, set[str]]] = {
     "kind": (
         Bundle,
         {"data": '{"title": 5, "receiver": {"name": "A"}}'},
-        "data__title: This must be text (str).",
+        "data__title: This must be a string (str).",
         {"data__title:"},
     ),
     "map": (

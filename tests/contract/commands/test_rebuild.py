@@ -17,6 +17,7 @@ from dynamo_single.table import Request, Table, intercept, names
 from dynamo_single.table.request import MAX_ITEM_SIZE
 from dynamo_single.testing import assert_requests, refuse
 from tests.catalog.chat import ChatChannel, ChatMembership, ChatProfile, ChatServer, ChatUser
+from tests.catalog.clubs import Trophy
 from tests.catalog.models import Resident
 from tests.contract.tables import assert_consistent, everything
 
@@ -247,6 +248,14 @@ def test_what_cannot_be_rebuilt_is_told(table: Table) -> None:
     table.send(Request("PutItem", {"Item": {"pk": {"S": "X"}, "sk": {"S": "X"}, "itemType": {"S": "Nobody"}}}))
     with pytest.raises(CommandError, match="1 left"):
         rebuild()
+
+
+def test_child_without_parent_is_kept(table: Table) -> None:
+    """Only ``dynamo_verify --repair`` deletes objects."""
+    Trophy.objects.create(club_id="gone", year=1990)
+    with pytest.raises(CommandError, match="0 written again, 1 left"):
+        rebuild("catalog.Trophy")
+    assert Trophy.objects.filter(club_id="gone").count() == 1
 
 
 def test_an_unreadable_item_does_not_end_it(john: ChatUser, table: Table) -> None:

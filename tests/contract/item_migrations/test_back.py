@@ -166,7 +166,7 @@ def test_a_value_that_the_former_declaration_does_not_take_is_named(app: History
     app.make()
     app.migrate()
     converted = stored(table)
-    with pytest.raises(CommandError, match="town takes text"):
+    with pytest.raises(CommandError, match="town must be a string"):
         app.migrate("0001")
     assert stored(table) == converted
     assert "[X] 0002" in app.run("showmigrations", "histories")

@@ -35,11 +35,11 @@ def effect(case: Case) -> str:
     """Return the expected description, from the abilities of both codes in the phases."""
     before, after = zip(*case.phases, strict=True)
     if any(one == other == REFUSED for one, other in case.phases):
-        return "refused for all code while items are converted"
+        return "unavailable to all code while items are converted"
     if REFUSED in before:
-        return ": refused for old code"
+        return ": unavailable to old code"
     if NO_LIST in before:
-        return "lists by this key are refused" + (" meanwhile" if NO_LIST in after else " for old code")
+        return "lists by this key are unavailable" + (" until then" if NO_LIST in after else " to old code")
     return ": online."
 
 
@@ -52,8 +52,8 @@ def test_each_change_says_what_code_will_notice(app: History, name: str) -> None
     ("name", "way"),
     [
         ("AlterKey", "To keep all lists working, add a new key on another index"),
-        ("RenameModel with its items", 'item_type = "Shop" in class Meta leaves the items as they are'),
-        ("RenameAttribute of what is unique", 'attr_name="town" leaves the stored values as they are'),
+        ("RenameModel with its items", 'With item_type = "Shop" in class Meta, the items do not change'),
+        ("RenameAttribute of what is unique", 'With attr_name="town", the stored values do not change'),
         ("AlterAttribute", "Pass convert= to the operation, a function of the old value"),
     ],
 )

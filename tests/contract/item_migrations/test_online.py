@@ -250,9 +250,7 @@ def refusing(*numbers: int) -> Any:
 def test_failures_are_named_and_the_rest_is_done(table: Table) -> None:
     """The error contains the keys and reasons, and the next step."""
     put(table, *map(thing, range(8)))
-    with pytest.raises(
-        MigrationIncomplete, match="run the same command again: it looks at these items alone"
-    ) as caught:
+    with pytest.raises(MigrationIncomplete, match="run the same command again: it checks only these items") as caught:
         run_work(work(refusing(2, 5)), table, SMALL)
     assert dict(caught.value.failures) == {
         (f"THING#00000{number}", "#METADATA"): f"{number} cannot be doubled." for number in (2, 5)
@@ -265,7 +263,7 @@ def test_what_failed_is_tried_again_and_nothing_else(table: Table, sent: list[Se
     put(table, *map(thing, range(8)))
     with pytest.raises(MigrationIncomplete):
         run_work(work(refusing(2, 5)), table, SMALL)
-    with pytest.raises(MigrationIncomplete, match="7 items were changed, 1 could not be"):
+    with pytest.raises(MigrationIncomplete, match="7 items were changed, and 1 could not be changed"):
         run_work(work(refusing(5)), table, SMALL)
     sent.clear()
     assert run_work(DOUBLING, table, SMALL).changed == 8
@@ -343,7 +341,7 @@ def test_the_size_of_a_table(table: Table) -> None:
     """It is DynamoDB's own count, with the cost of reading it."""
     put(table, *map(thing, range(8)))
     assert estimate(table).items == 8
-    assert "reading them takes about" in str(estimate(table))
+    assert "Reading them takes about" in str(estimate(table))
 
 
 @pytest.mark.parametrize("options", [{"segments": 0}, {"segments": 65}, {"page": 0}, {"lease": 0}, {"max_wcu": 0}])

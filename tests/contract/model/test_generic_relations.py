@@ -162,7 +162,7 @@ def test_copied_object_can_be_saved(lion: Animal, duplicate: Any) -> None:
 
 @pytest.mark.parametrize("value", [5, "nothing", 1.5])
 def test_unknown_content_type_is_refused(lion: Animal, value: Any) -> None:
-    with pytest.raises(InvalidValue, match="content_type_id takes a content type"):
+    with pytest.raises(InvalidValue, match="content_type_id must be a content type"):
         Emblem.objects.create(word="x", content_type_id=value, object_id="x")
 
 

@@ -11,7 +11,7 @@ from dynamo_single.exceptions import StaleObject
 from tests.contract.pairs.oracle import NO_ERRORS, Act, ByIndex, Errors, Kept, World
 
 #: Reports of ``dynamo_verify`` about things that a deletion has missed.
-LEFT = frozenset({"child of nobody", "refers to nobody", "edge of nobody"})
+LEFT = frozenset({"child without parent", "reference to a missing object", "edge without end"})
 PROTECTED: Errors = frozenset({ProtectedError})
 
 

@@ -151,7 +151,7 @@ class through(many_to_many):
 
     title = "many to many `through` a model"
     keeps = MappingProxyType({})
-    reports = frozenset({"edge of nobody"})
+    reports = frozenset({"edge without end"})
     limit = (
         "With `on_delete=DO_NOTHING` edges are left of an object that expires or is deleted permanently. "
         "`dynamo_verify --repair` deletes them. `CASCADE` deletes them with the object, if it does not expire."

@@ -320,7 +320,7 @@ def test_numbers_are_exact() -> None:
         ({"n": Count("pk", filter=Q(nmber=1))}, UnknownField, "Cannot resolve keyword 'nmber'"),
         ({"n": Count("pk", filter=Q(number="x"))}, (InvalidValue, ValueError), "number"),
         ({"n": Count("pk", filter=Q(status__search="x"))}, UnknownField, "search"),
-        ({"n": Sum("number", default="x")}, InvalidValue, "number takes a whole number, not str 'x'"),
+        ({"n": Sum("number", default="x")}, InvalidValue, "number must be a whole number, not str 'x'"),
         ({"n": 3}, TypeError, r"QuerySet.aggregate\(\) received non-expression\(s\): 3"),
     ],
 )

@@ -285,12 +285,12 @@ def test_the_refusal_names_every_key_and_the_ways_out() -> None:
         (lambda: Company.objects.select_related("person_set"), UnknownField, "prefetch_related('person_set') fetches"),
         (lambda: Company.objects.using("nope"), NotSupported, "directory.Company.Meta.table"),
         (lambda: Order.objects.allow_scan().filter(status="x").last(), NotSupported, "a scan has no order"),
-        (lambda: Order.objects.filter(total__in=5), InvalidValue, "total__in takes a list of values, not 5"),
-        (lambda: Order.objects.filter(~Q(total__range=5)), InvalidValue, "total__range takes two bounds, not 5"),
+        (lambda: Order.objects.filter(total__in=5), InvalidValue, "total__in must be a list of values, not 5"),
+        (lambda: Order.objects.filter(~Q(total__range=5)), InvalidValue, "total__range must be two bounds, not 5"),
         (lambda: list(Order.objects.filter(total__range=[1])), InvalidValue, "takes two bounds, the lower one first"),
         (lambda: list(Order.objects.filter(total__range=[1, 2, 3])), InvalidValue, "total__range takes two bounds"),
-        (lambda: Order.objects.filter(number__gte=float("nan")), InvalidValue, "number takes a whole number"),
-        (lambda: Order.objects.filter(number__lt=float("inf")), InvalidValue, "number takes a whole number"),
+        (lambda: Order.objects.filter(number__gte=float("nan")), InvalidValue, "number must be a whole number"),
+        (lambda: Order.objects.filter(number__lt=float("inf")), InvalidValue, "number must be a whole number"),
     ],
 )
 def test_what_cannot_be_answered_exactly_is_refused(query: Any, error: type[Exception], message: str) -> None:

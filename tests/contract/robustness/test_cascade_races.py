@@ -185,7 +185,7 @@ def test_the_checker_reports_what_goes_along_with_nobody(table: Table) -> None:
     """Create a live child with a missing parent, and a valid claim."""
     Trophy.objects.create(club_id="gone", year=1990)
     (finding,) = verify()
-    assert (finding.kind, finding.key, finding.repair) == ("child of nobody", ("CLUB#gone", "TROPHY#p503199"), ())
+    assert (finding.kind, finding.key, finding.repair) == ("child without parent", ("CLUB#gone", "TROPHY#p503199"), ())
     assert "CLUB#gone / #METADATA, by club" in finding.text
 
 

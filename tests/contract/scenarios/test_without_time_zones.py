@@ -309,5 +309,5 @@ def test_a_login_is_counted_and_dated_by_the_clocks(zone: ZoneInfo) -> None:
 def test_a_refused_moment_is_refused_by_name(zone: ZoneInfo) -> None:
     """The error names a datetime that does not exist in UTC."""
     edge = datetime.max if zone.utcoffset(datetime(2024, 1, 1)).total_seconds() < 0 else datetime.min
-    with pytest.raises(InvalidValue, match="moment takes a date and time"):
+    with pytest.raises(InvalidValue, match="moment must be a date and time"):
         Sample.objects.create(moment=edge)

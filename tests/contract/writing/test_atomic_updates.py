@@ -244,7 +244,7 @@ def test_what_a_change_needs_has_to_be_there(
         ("note", Lower("note"), NotSupported, "does not support Lower()"),
         ("qty", F("qty") + F("spare") + 1, NotSupported, "a sum of more than 2 parts"),
         ("qty", 1 - F("qty") - F("spare"), NotSupported, "a sum of more than 2 parts"),
-        ("qty", F("qty") + 0.5, InvalidValue, "qty takes a whole number"),
+        ("qty", F("qty") + 0.5, InvalidValue, "qty must be a whole number"),
         ("qty", F("qty") + "x", InvalidValue, "'x' is not a number"),
         ("qty", F("qty") + Value(None), InvalidValue, "None is not a number"),
         ("qty", F("note") + 1, NotSupported, "from note, a UnicodeAttribute"),
@@ -259,8 +259,8 @@ def test_what_a_change_needs_has_to_be_there(
         ("qty", models.Append([1]), NotSupported, "is a IntegerAttribute: Append() changes lists"),
         ("tags", models.AddToSet([1]), NotSupported, "is a ListAttribute: AddToSet() changes sets"),
         ("labels", models.AddToSet([]), InvalidValue, "has no members"),
-        ("labels", models.AddToSet([1]), InvalidValue, "labels takes a set of strings"),
-        ("levels", Now(), InvalidValue, "levels takes a set of numbers"),
+        ("labels", models.AddToSet([1]), InvalidValue, "labels must be a set of strings"),
+        ("levels", Now(), InvalidValue, "levels must be a set of numbers"),
         ("qty", models.REMOVE, InvalidValue, "qty is missing"),
     ],
 )
@@ -375,7 +375,7 @@ def test_another_change_is_not_made_of_an_object_that_is_gone(stock: Stock) -> N
 def test_a_fraction_does_not_become_a_whole_number(stock: Stock) -> None:
     """DynamoDB would add a fraction without a check, so the app computes the sum and rejects it."""
     stock.qty = F("qty") + F("price")
-    with assert_requests(0), pytest.raises(InvalidValue, match="qty takes a whole number"):
+    with assert_requests(0), pytest.raises(InvalidValue, match="qty must be a whole number"):
         stock.save()
     Stock.objects.filter(code="s").update(price=3)
     stock.refresh_from_db()

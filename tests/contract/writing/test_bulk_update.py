@@ -181,7 +181,7 @@ def changed(**values: Any) -> list[Member]:
             TypeError,
             "bulk_update() of catalog.Member got directory.Company with pk 'company-",
         ),
-        (lambda: [Member(member_id="m1", name=5)], ["name"], InvalidValue, "catalog.Member: name takes text"),
+        (lambda: [Member(member_id="m1", name=5)], ["name"], InvalidValue, "catalog.Member: name must be a string"),
         (
             lambda: [Member(member_id="m1", name="a"), Member(member_id="m1", name="b")],
             ["name"],

@@ -55,13 +55,13 @@ def shelf(request: Any, table: Table) -> Iterator[Any]:
 
 def test_objects_of_a_gone_parent_are_deleted_together(shelf: Any) -> None:
     assert shelf.delete()[0] == 3
-    assert [finding for finding in verify() if finding.kind != "refers to nobody"] == []
+    assert [finding for finding in verify() if finding.kind != "reference to a missing object"] == []
 
 
 def test_deletion_takes_several_transactions(shelf: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dynamo_single.orm.write.cascade.MAX_ACTIONS", 3)
     assert shelf.delete()[0] == 3
-    assert [finding for finding in verify() if finding.kind != "refers to nobody"] == []
+    assert [finding for finding in verify() if finding.kind != "reference to a missing object"] == []
 
 
 def test_block_refuses_the_deletion(shelf: Any) -> None:

@@ -172,7 +172,7 @@ def test_what_comes_to_protect_meanwhile_is_reported(ann: Artist) -> None:
     ):
         ann.delete()
     kinds = {finding.kind for finding in verify()}
-    assert kinds == {"child of nobody", "refers to nobody"}
+    assert kinds == {"child without parent", "reference to a missing object"}
 
 
 # SET_NULL and SET_DEFAULT

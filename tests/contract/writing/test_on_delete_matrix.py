@@ -186,7 +186,7 @@ def test_who_comes_to_refer_to_what_is_not_there(world: World) -> None:
             guest.objects.create(guest_id="late", house_id="h")
         return
     guest.objects.create(guest_id="late", house_id="h")
-    found = {"CASCADE": {"child of nobody"}, "DO_NOTHING": set()}.get(way, {"refers to nobody"})
+    found = {"CASCADE": {"child without parent"}, "DO_NOTHING": set()}.get(way, {"reference to a missing object"})
     assert {finding.kind for finding in verify()} == found
 
 

@@ -99,7 +99,7 @@ def test_values_do_not_keep_update_from_writing() -> None:
         ({"pk": "x"}, NotSupported, "directory.Person.pk is part of the primary key and cannot change here"),
         ({"person_id": "x"}, NotSupported, "directory.Person.person_id is part of the primary key"),
         ({"company": "x"}, NotSupported, "directory.Person.company is part of the primary key"),
-        ({"name": 5}, InvalidValue, "directory.Person: name takes text (str), not int 5"),
+        ({"name": 5}, InvalidValue, "directory.Person: name must be a string (str), not int 5"),
         ({"name": None}, InvalidValue, "directory.Person: name is missing"),
         ({"name": Lower("role")}, NotSupported, "Cannot set directory.Person.name to Lower(F(role)): DynamoDB adds"),
     ],

@@ -55,37 +55,37 @@ def test_an_object_in_the_trash_keeps_its_key() -> None:
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: Company(name=5), InvalidValue, "directory.Company: name takes text (str), not int 5."),
+        (lambda: Company(name=5), InvalidValue, "directory.Company: name must be a string (str), not int 5."),
         (
             lambda: Company(name="x", public="maybe"),
             InvalidValue,
-            "directory.Company: public takes True or False, not str 'maybe'.",
+            "directory.Company: public must be True or False, not str 'maybe'.",
         ),
         (
             lambda: Company(name="x", founded="soon"),
             InvalidValue,
-            "directory.Company: founded takes a date, not str 'soon'.",
+            "directory.Company: founded must be a date, not str 'soon'.",
         ),
         (
             lambda: Company(name=None),
             InvalidValue,
-            "directory.Company: name is missing: it takes text (str), or null=True.",
+            "directory.Company: name is missing: set it to a string (str), or declare it with null=True.",
         ),
         (
             lambda: Order(customer="c", number=1.5),
             InvalidValue,
-            "catalog.Order: number takes a whole number, not float 1.5.",
+            "catalog.Order: number must be a whole number, not float 1.5.",
         ),
         (
             lambda: Order(customer="c", number=True),
             InvalidValue,
-            "catalog.Order: number takes a whole number, not bool True.",
+            "catalog.Order: number must be a whole number, not bool True.",
         ),
-        (lambda: Sample(number=float("nan")), InvalidValue, "catalog.Sample: number takes a number, not float nan."),
-        (lambda: Sample(data=[1]), InvalidValue, "catalog.Sample: data takes a dict, not list [1]."),
-        (lambda: Sample(words={1}), InvalidValue, "catalog.Sample: words takes a set of strings, not set {1}."),
-        (lambda: Sample(blob="text"), InvalidValue, "catalog.Sample: blob takes bytes, not str 'text'."),
-        (lambda: Sample(token="x"), InvalidValue, "catalog.Sample: token takes a UUID, not str 'x'."),
+        (lambda: Sample(number=float("nan")), InvalidValue, "catalog.Sample: number must be a number, not float nan."),
+        (lambda: Sample(data=[1]), InvalidValue, "catalog.Sample: data must be a dict, not list [1]."),
+        (lambda: Sample(words={1}), InvalidValue, "catalog.Sample: words must be a set of strings, not set {1}."),
+        (lambda: Sample(blob="text"), InvalidValue, "catalog.Sample: blob must be bytes, not str 'text'."),
+        (lambda: Sample(token="x"), InvalidValue, "catalog.Sample: token must be a UUID, not str 'x'."),
         (
             lambda: Company(name=""),
             EmptyKeyPart,

@@ -99,5 +99,5 @@ def test_hint_names_what_holds_the_list() -> None:
 def test_hint_holds_what_is_written(held: Any, value: Any, place: str) -> None:
     """The plain class as the schema of a map, or of a list's elements."""
     model = house(address=held)
-    with pytest.raises(InvalidValue, match=f"address__{place} takes a whole number"):
+    with pytest.raises(InvalidValue, match=f"address__{place} must be a whole number"):
         held.check_whole(model(address=value).address)

@@ -77,7 +77,7 @@ REASONS = [
         "primary",
         "it would read 10100 items individually; the limit is 10000",
     ),
-    (COMPANY, {"name": ""}, (), {}, "by_name", "items of which a part of the key is empty are not in it"),
+    (COMPANY, {"name": ""}, (), {}, "by_name", "it does not contain items whose key has an empty part"),
     (
         COMPANY,
         {"company_id__in": ["1", "2"]},

@@ -189,9 +189,12 @@ def test_the_copy_that_says_most_is_compared() -> None:
 @pytest.mark.parametrize(
     ("lookup", "message"),
     [
-        ("iexact", "add name_folded = models.CanonicalAttribute(source='name'), which it compares then, or put {name"),
-        ("icontains", "add name_folded = models.CanonicalAttribute(source='name'), which it compares then."),
-        ("istartswith", "add name_folded = models.CanonicalAttribute(source='name'), which it compares then."),
+        (
+            "iexact",
+            "add name_folded = models.CanonicalAttribute(source='name'), which the lookup then compares, or put {name",
+        ),
+        ("icontains", "add name_folded = models.CanonicalAttribute(source='name'), which the lookup then compares."),
+        ("istartswith", "add name_folded = models.CanonicalAttribute(source='name'), which the lookup then compares."),
         ("iendswith", "keep the folded string reversed"),
     ],
 )

@@ -126,7 +126,7 @@ def test_an_index_is_complete_where_the_value_is_required(*, null: bool, require
 def test_a_wrong_value_is_named_by_its_place_when_it_is_shown() -> None:
     with forgotten():
         obj = thing(author=models.ExtractedAttribute("data__author"))(data={"author": 5})
-        with pytest.raises(InvalidValue, match=r"author takes text .* It is extracted from data__author"):
+        with pytest.raises(InvalidValue, match=r"author must be a string .* It is extracted from data__author"):
             _ = obj.author
 
 

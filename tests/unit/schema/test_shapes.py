@@ -48,19 +48,19 @@ def test_what_fits_is_taken_and_other_keys_may_hold_anything(value: dict[str, An
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ({"title": 5}, r"data__title takes text \(str\), not int 5\."),
+        ({"title": 5}, r"data__title must be a string \(str\), not int 5\."),
         ({"title": "Too long"}, "data__title: Ensure this value has at most 5 characters"),
         ({"title": ""}, "data__title: This field cannot be blank"),
-        ({"price": "5"}, "data__price takes a decimal number, not str '5'"),
-        ({"price": True}, "data__price takes a decimal number, not bool True"),
+        ({"price": "5"}, "data__price must be a decimal number, not str '5'"),
+        ({"price": True}, "data__price must be a decimal number, not bool True"),
         ({"price": Decimal("1.255")}, "data__price: Ensure that there are no more than 2 decimal places"),
         ({"price": -1}, "data__price: Ensure this value is greater than or equal to 0"),
-        ({"stock": Decimal("1.5")}, "data__stock takes a whole number"),
-        ({"day": "yesterday"}, "data__day takes"),
+        ({"stock": Decimal("1.5")}, "data__stock must be a whole number"),
+        ({"day": "yesterday"}, "data__day must be"),
         ({"kind": "small"}, "data__kind: Value 'small' is not a valid choice"),
-        ({"tags": "a"}, "data__tags takes a list"),
+        ({"tags": "a"}, "data__tags must be a list"),
         ({"author": "Ann"}, "data__author is a map, and cannot be str 'Ann'"),
-        ({"author": {"lastname": 1}}, "data__author__lastname takes text"),
+        ({"author": {"lastname": 1}}, "data__author__lastname must be a string"),
     ],
 )
 def test_what_does_not_fit_is_refused_by_its_place(value: dict[str, Any], message: str) -> None:
@@ -74,7 +74,7 @@ def test_a_value_that_documents_do_not_hold_is_refused_as_everywhere() -> None:
 
 
 def test_a_required_place_is_missing() -> None:
-    with pytest.raises(MissingValue, match="data__title is missing: it takes text"):
+    with pytest.raises(MissingValue, match="data__title is missing: set it to a string"):
         SHAPE.check({}, "data")
 
 
@@ -82,9 +82,9 @@ def test_a_required_place_is_missing() -> None:
     ("steps", "value", "message"),
     [
         (("title",), None, "said is missing"),
-        (("author",), {"lastname": 1}, "said__lastname takes text"),
-        (("author", "lastname"), 1, "said takes text"),
-        (("price", "eur"), 1, "price takes a decimal number, which has no places inside"),
+        (("author",), {"lastname": 1}, "said__lastname must be a string"),
+        (("author", "lastname"), 1, "said must be a string"),
+        (("price", "eur"), 1, "price is a decimal number, which does not have elements"),
     ],
 )
 def test_a_place_alone_is_held_to_what_was_declared_of_it(steps: Any, value: Any, message: str) -> None:
@@ -150,14 +150,14 @@ def test_elements_that_fit_are_taken(declared: Elements, value: Any) -> None:
     ("declared", "value", "message"),
     [
         (LINES, {"title": "T"}, "lines is a list, and cannot be dict"),
-        (LINES, [{"title": "T"}, {"title": 5}], r"lines__1__title takes text \(str\), not int 5"),
+        (LINES, [{"title": "T"}, {"title": 5}], r"lines__1__title must be a string \(str\), not int 5"),
         (LINES, [{"title": "T"}, {}], "lines__1__title is missing"),
         (LINES, [None], "lines__0 is a map, and cannot be NoneType None"),
         (LINES, ["T"], "lines__0 is a map, and cannot be str 'T'"),
-        (NUMBERS, [1, "2"], "lines__1 takes a number"),
+        (NUMBERS, [1, "2"], "lines__1 must be a number"),
         (NUMBERS, [1, -2], "lines__1: Ensure this value is greater than or equal to 0"),
-        (NUMBERS, [None], "lines__0 is missing: it takes a number"),
-        (NESTED, [[{"title": "T"}, {"title": 5}]], "lines__0__1__title takes text"),
+        (NUMBERS, [None], "lines__0 is missing: set it to a number"),
+        (NESTED, [[{"title": "T"}, {"title": 5}]], "lines__0__1__title must be a string"),
     ],
 )
 def test_elements_that_do_not_fit_are_refused_by_their_place(declared: Elements, value: Any, message: str) -> None:
@@ -168,11 +168,11 @@ def test_elements_that_do_not_fit_are_refused_by_their_place(declared: Elements,
 @pytest.mark.parametrize(
     ("steps", "value", "message"),
     [
-        ((0,), {"title": 5}, "said__title takes text"),
+        ((0,), {"title": 5}, "said__title must be a string"),
         ((0,), None, "said is a map, and cannot be NoneType"),
-        ((3, "title"), 5, "said takes text"),
+        ((3, "title"), 5, "said must be a string"),
         ((3, "title"), None, "said is missing"),
-        ((3, "title", "x"), 5, "title takes text .str., which has no places inside"),
+        ((3, "title", "x"), 5, "title is a string .str., which does not have elements"),
         (("title",), 5, "said: the places of a list are numbers from 0 up, not 'title'"),
     ],
 )
@@ -189,9 +189,9 @@ def test_a_place_in_an_element_of_which_nothing_was_declared_takes_anything(step
 def test_a_message_from_deep_inside_names_the_whole_path() -> None:
     inner = type("Inner", (), {"day": models.DateAttribute(null=True)})
     outer = type("Outer", (), {"stay": models.MapAttribute(schema=inner), "days": models.ListAttribute(schema=inner)})
-    with pytest.raises(InvalidValue, match="data__stay__day takes"):
+    with pytest.raises(InvalidValue, match="data__stay__day must be"):
         Shape(outer).check({"stay": {"day": "soon"}, "days": [{}]}, "data")
-    with pytest.raises(InvalidValue, match="data__days__1__day takes"):
+    with pytest.raises(InvalidValue, match="data__days__1__day must be"):
         Shape(outer).check({"stay": {"a": 1}, "days": [{}, {"day": "soon"}]}, "data")
 
 

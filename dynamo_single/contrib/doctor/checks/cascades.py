@@ -38,20 +38,20 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
     """Yield the errors of an item as a child or as an edge."""
     lost = [each for each in _referenced_objects(subject) if not any(key in others for key in each.keys)]
     for each in lost:
-        if each.kind == "refers to nobody":
+        if each.kind == "reference to a missing object":
             text = _(
                 "It refers to %(key)s, by %(name)s with an on_delete, but that object is not stored. Change "
                 "the reference, or delete it."
             )
             yield Finding(each.kind, subject.key, sentence(text, key=each.said, name=each.name))
-    text = _("It is an edge to %(key)s, by %(name)s, which is not stored: hard_delete() it.")
-    alone = [each for each in lost if each.kind == "edge of nobody"]
+    text = _("It is an edge to %(key)s, by %(name)s, but that object is not stored. Call hard_delete() on it.")
+    alone = [each for each in lost if each.kind == "edge without end"]
     if not alone:
         text = _(
             "It belongs to %(key)s, by %(name)s, but that object is not stored. Call hard_delete() on it, or "
             "change its parent."
         )
-        alone = [each for each in lost if each.kind == "child of nobody"]
+        alone = [each for each in lost if each.kind == "child without parent"]
     if alone:
         said = sentence(text, key=alone[0].said, name=alone[0].name)
         yield Finding(alone[0].kind, subject.key, said, removal=_removal(subject, lost))
@@ -83,7 +83,7 @@ def _removal(subject: Subject, lost: Sequence[_ReferencedObject]) -> Removal | N
     """Return the deletion of an orphan; ``None`` for a derived item, which its source deletes."""
     if subject.model.derived_by:
         return None
-    found = [each for each in lost if each.kind != "refers to nobody"]
+    found = [each for each in lost if each.kind != "reference to a missing object"]
     gone = {key: free_key_condition(each.model) for each in found for key in each.keys}
     return Removal(subject.model, subject.item, gone, tuple(dict.fromkeys(each.model for each in found)))
 
@@ -111,12 +111,12 @@ def _references(binding: ModelBinding) -> tuple[tuple[FindingKind, Any, Any], ..
     found: dict[Any, tuple[FindingKind, Any, Any]] = {}
     for target, field in referenced_models(model):
         if field.remote_field.on_delete is not CASCADE:
-            found[field] = ("refers to nobody", target, field)
+            found[field] = ("reference to a missing object", target, field)
     for parent, field in cascading_parents(model):
         if parent._options.alias == model._options.alias:
-            found[field] = ("child of nobody", parent, field)
+            found[field] = ("child without parent", parent, field)
     for target, field in _edge_references(model):
-        found[field] = ("edge of nobody", target, field)
+        found[field] = ("edge without end", target, field)
     return tuple(found.values())
 
 

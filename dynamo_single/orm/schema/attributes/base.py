@@ -321,7 +321,7 @@ class Attribute(PynamoDBAttribute[T], Generic[T, Null]):
         """Return the error for a value of the wrong kind."""
         given = self.shown(value)
         return InvalidValue(
-            f"{self.name or type(self).__name__} takes {self.expects}, not {type(value).__name__} {given}.",
+            f"{self.name or type(self).__name__} must be {self.expects}, not {type(value).__name__} {given}.",
             words=expecting(self.expects),
         )
 

@@ -39,7 +39,7 @@ class UnicodeAttribute(Attribute[str, Null]):
 
     attr_type = "S"
     key_kind = "text"
-    expects = gettext_noop("text (str)")
+    expects = gettext_noop("a string (str)")
     field_class: ClassVar[type[models.Field[Any, Any]]] = base.TextField
 
     def __init__(

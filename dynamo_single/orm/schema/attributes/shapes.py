@@ -296,7 +296,7 @@ def _within(member: Attribute | Shape | None, steps: Steps, said: str) -> Attrib
     if isinstance(member, Shape):
         return member.at(steps, said)
     if member.attr_type not in ("M", "L"):
-        raise InvalidValue(f"{said}: {member.name} takes {member.expects}, which has no places inside.")
+        raise InvalidValue(f"{said}: {member.name} is {member.expects}, which does not have elements.")
     shape = shape_of(member)
     return None if shape is None else shape.at(steps, said)
 
@@ -391,11 +391,11 @@ def _check_member(member: Attribute, value: object, said: str) -> None:
         return
     if value is None:
         if not (member.null or (member.in_map_class and member.field.has_default())):
-            message = f"{said} is missing: it takes {member.expects}, or null=True."
+            message = f"{said} is missing: set it to {member.expects}, or declare it with null=True."
             raise MissingValue(message, words=words_at(said, _("This field must have a value.")))
         return
     if not _is_stored_alike(member, value, said):
-        message = f"{said} takes {member.expects}, not {type(value).__name__} {shown(value)}."
+        message = f"{said} must be {member.expects}, not {type(value).__name__} {shown(value)}."
         raise InvalidValue(message, words=expecting(member.expects, said))
     within = shape_of(member)
     if within is not None:

@@ -74,7 +74,7 @@ def test_edges_of_nobody_are_removed(table: Table, server: GameServer, gone: Cal
     """Declared ones, made ones and those to the object itself; the others stay."""
     before = everything(table)
     remove(table, gone())
-    assert kinds() == ["edge of nobody"] * edges
+    assert kinds() == ["edge without end"] * edges
     assert f"{edges} findings, {edges} repaired" in command()
     assert_consistent()
     assert len(everything(table)) == len(before) - 1 - edges
@@ -104,7 +104,7 @@ def test_an_edge_of_two_who_are_gone_is_removed_once(table: Table, server: GameS
     """The checker reports the edge once."""
     remove(table, GamePlayer.objects.get(pk="a"))
     remove(table, server)
-    assert kinds() == ["edge of nobody"] * 4
+    assert kinds() == ["edge without end"] * 4
     command()
     assert_consistent()
     assert GameMember.objects.filter(server_id="s").count() == 0
@@ -136,7 +136,7 @@ def test_an_edge_is_removed_whatever_its_on_delete_says(table: Table, on_delete:
             town.objects.filter(pk="x").update(until=timezone.now() - timedelta(hours=1))
         else:
             remove(table, town.objects.get(pk="x"))
-        assert kinds() == ["edge of nobody"]
+        assert kinds() == ["edge without end"]
         command()
         assert kinds() == []
         assert one.roads.count() == 1
@@ -341,7 +341,7 @@ def test_without_repair_nothing_is_removed(table: Table, server: GameServer) -> 
     out = io.StringIO()
     with pytest.raises(CommandError, match=r"4 findings\. --repair repairs what can be"):
         call_command("dynamo_verify", stdout=out)
-    assert "It is an edge to SERVER#s / #METADATA#GAME, by server, which is not stored" in out.getvalue()
+    assert "It is an edge to SERVER#s / #METADATA#GAME, by server, but that object is not stored" in out.getvalue()
     assert everything(table) == before
 
 
