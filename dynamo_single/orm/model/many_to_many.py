@@ -49,7 +49,8 @@ class _Relation(models.ManyToManyRel):
         """
         if not self.through_fields:
             return super().get_related_field()
-        return self.through._meta.get_field(self.through_fields[1]).foreign_related_fields[0]
+        through: Any = self.through
+        return through._meta.get_field(self.through_fields[1]).foreign_related_fields[0]
 
 
 class ManyToMany(_Base):
