@@ -21,7 +21,7 @@ from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON
 from dynamo_single.orm.query.base import PlannedQuerySet, RowIterable
 from dynamo_single.orm.results import aggregates, measures, rows
 from dynamo_single.orm.results.columns import Columns, Shape, as_value, columns
-from dynamo_single.orm.results.computation import Computation, Dates
+from dynamo_single.orm.results.computation import Computation, Dates, repeats_rows
 from dynamo_single.orm.results.measures import Measure
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import DateAttribute, TimestampAttribute
@@ -191,7 +191,15 @@ def with_columns(
     computation = replace(before, output=output, shape=shape)
     clone = queryset._asking(replace(queryset._asked, columns=read, computation=computation))
     clone._iterable_class = RowIterable
-    return clone
+    return compared(clone, computation)
+
+
+def compared(queryset: Q, computation: Computation) -> Q:
+    """Return a queryset whose rows are compared if they must be distinct and can be equal."""
+    asked = queryset._asked
+    if asked.distinct and repeats_rows(queryset.model, computation, asked.columns):
+        return interpreted.entered(queryset)
+    return queryset
 
 
 def dates(queryset: Q, name: str, kind: str, order: str) -> Q:

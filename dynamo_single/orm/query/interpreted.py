@@ -336,18 +336,20 @@ async def aggregate(
         query.annotations = dict(found.query.annotations)
         query.set_annotation_mask(found.query.annotation_select_mask)
         found = probe
-    if query.distinct and found._asked.row_shape is not None:
+    if (query.distinct or isinstance(query.group_by, tuple)) and found._asked.row_shape is not None:
         found = _with_columns_of(found, resolved.values())
     return await interpreter.aggregate(await found._state(), resolved)
 
 
 def _with_columns_of(queryset: Any, aggregates: Iterable[Any]) -> Any:
-    """Return distinct rows with the columns of aggregates, which Django adds to the rows before these are compared."""
+    """Return groups or distinct rows with the columns of aggregates, which Django adds before it compares rows."""
     clone = queryset._chain()
-    selected = set(clone.query.select)
+    query = clone.query
+    selected = set(query.select)
     for column in dict.fromkeys(each for aggregate in aggregates for each in columns_in(aggregate)):
         if column not in selected:
-            clone.query.add_annotation(column, f"__col{len(clone.query.annotations)}", select=True)
+            query.add_annotation(column, f"__col{len(query.annotations)}", select=True)
+            query.group_by = (*query.group_by, column) if isinstance(query.group_by, tuple) else query.group_by
     return clone
 
 

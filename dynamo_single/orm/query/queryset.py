@@ -511,7 +511,8 @@ class QuerySet(AsyncQuerySet[M]):
             raise TypeError("Cannot create distinct fields once a slice has been taken.")
         if self._asked.interpreted:
             return super().distinct()
-        return self._asking(replace(self._asked, distinct=True))
+        clone = self._asking(replace(self._asked, distinct=True))
+        return clone if self._asked.computation is None else annotate.compared(clone, self._asked.computation)
 
     def select_related(self, *fields: Any) -> Self:
         """Read the referenced objects along: one BatchGetItem for each hundred of each reference."""

@@ -45,6 +45,52 @@ def leads_to_several(model: type[DynamoModel], condition: Any) -> bool:
     return step.is_plural or leads_to_several(step.model, (step.name(rest), None))
 
 
+def check_rows(model: type[DynamoModel], condition: Q) -> None:
+    """Raise ``NotSupported`` for conditions of one ``filter()`` that only rows of a join can meet together.
+
+    Related objects are found by one condition at a time, except those that ``in_steps()`` joins.
+    """
+    if _needs_rows(model, condition, set()):
+        raise NotSupported(
+            f"{model._meta.label}: one filter() with ^, or with a condition and a negated one inside | or &, about a "
+            "relation to several objects is not supported, because the app reads related objects without their rows of "
+            "a join. Negate in a separate call: .filter(one | other).exclude(one & other)."
+        )
+
+
+def _needs_rows(model: type[DynamoModel], condition: Q, used: set[Sequence[Step]]) -> bool:
+    """Return whether a part is about the same related object as a part before it, whose steps are in ``used``."""
+    if condition.connector == Q.XOR and leads_to_several(model, condition):
+        return True
+    joined: set[Step | None] = set()
+    for child in condition.children:
+        if not isinstance(child, Q):
+            used |= _steps_to_several(model, child)
+        elif child.negated:
+            is_joined = condition.connector == Q.AND and _reused(model, child) in joined
+            if not is_joined and used & _steps_to_several(model, child):
+                return True
+        elif _needs_rows(model, child, used):
+            return True
+        joined |= {_step_of_all(model, child)} - {None}
+    return False
+
+
+def _steps_to_several(model: type[DynamoModel], condition: Any) -> set[Sequence[Step]]:
+    """Return the steps of each part of a condition up to the first relation to several objects."""
+    if isinstance(condition, Q):
+        return {path for child in condition.children for path in _steps_to_several(model, child)}
+    path: list[Step] = []
+    name, current = condition[0] if isinstance(condition, tuple) else "", model
+    while (found := step_of(current, str(name))) is not None:
+        step, name = found
+        path.append(step)
+        if step.is_plural:
+            return {tuple(path)}
+        current = step.model
+    return set()
+
+
 def in_steps(model: type[DynamoModel], condition: Q, source: Source, *, is_negated: bool = False) -> Q:
     """Return a condition on the model's own attributes, with a queryset of keys for each relation.
 

@@ -68,8 +68,18 @@ def distinct_rows(model: type[DynamoModel], columns: Columns | None) -> Computat
     return Computation(groups=groups, output=columns.names, shape=columns.shape)
 
 
+def repeats_rows(model: type[DynamoModel], computation: Computation, columns: Columns | None) -> bool:
+    """Return whether rows of a computation can be equal, because they lack what they are computed for."""
+    if computation.shape is None or computation.dates is not None:
+        return False
+    if computation.groups is not None:
+        return not {*computation.groups.names} <= {*computation.output}
+    return columns is None or not _contains_identity(model, columns)
+
+
 def _contains_identity(model: type[DynamoModel], columns: Columns) -> bool:
-    named = {*columns.attributes}
+    # A path begins at a reference, which may be a part of the identity.
+    named = {name for number, name in enumerate(columns.attributes) if number not in columns.paths}
     return not named.isdisjoint(("pk", model._meta.pk.attname)) or named.issuperset(registry.layout_of(model).identity)
 
 

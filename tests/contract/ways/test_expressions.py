@@ -193,6 +193,26 @@ QUERIES: dict[str, Callable[[Shop], Any]] = {
     "hour": lambda s: keys(mem(s.all(s.Order)).filter(placed__hour=12)),
     "exclude a part": lambda s: keys(mem(s.all(s.Order)).exclude(note__endswith="t")),
     "exclusive or": lambda s: keys(mem(s.all(s.Customer)).filter(Q(city="Rome") ^ Q(is_vip=True))),
+    "exclusive or beside what is unknown": lambda s: keys(
+        mem(s.all(s.Order)).filter(Q(note="Gift") ^ Q(status="open"))
+    ),
+    "distinct rows of objects with aggregates": lambda s: sorted(
+        mem(s.all(s.Order)).order_by().annotate(x=Max("total")).values_list("status").distinct()
+    ),
+    "distinct aggregates of groups": lambda s: sorted(
+        mem(s.all(s.Line)).order_by().values("order").annotate(n=Count("pk")).distinct().values_list("n", flat=True)
+    ),
+    "distinct values of a reference that is a part of the key": lambda s: sorted(
+        mem(s.all(s.Line)).order_by().values_list("order__status", "number").distinct()
+    ),
+    "aggregate of groups that other columns divide": lambda s: (
+        mem(s.all(s.Order))
+        .order_by()
+        .values("status")
+        .annotate(x=Min("total"))
+        .filter(x__gt=2)
+        .aggregate(n=Max("total"))
+    ),
     "computed condition": lambda s: keys(mem(s.all(s.Line)).filter(qty__gt=F("number") * 2)),
     "mixed conditions": lambda s: keys(mem(s.all(s.Customer)).filter(city="Rome", name__endswith="e")),
     "order by a function": lambda s: list(mem(s.all(s.Customer)).order_by(fn.Lower("name")).values_list("pk")),

@@ -14,11 +14,14 @@ from django.test.utils import register_lookup
 from dynamo_single import models
 from dynamo_single.orm.where.arguments import MAX_NESTING, MAX_OPERATORS
 from dynamo_single.orm.where.lookups import ADVICE, MAX_MEMBERS
+from tests.contract.ways.asking import mem
 from tests.contract.ways.rows import Row, redeclared
 from tests.contract.ways.shop import T0, Shop, customers, notes
 
 Ask = Callable[[Shop], Any]
 
+#: Conditions of customers, of which each may have several orders.
+OPEN, ROMAN = Q(orders__status="open"), Q(city="Rome")
 #: Python functions that replace a condition.
 PYTHON = "[each for each in queryset if ...]"
 
@@ -151,6 +154,16 @@ ROWS: dict[str, Row] = {
         says="(one | other) & ~(one & other)",
         run="queryset.filter({})",
         names=lambda shop: {"one": Q(city="Rome"), "other": Q(is_vip=True)},
+    ),
+    "exclusive or over several objects": Row(
+        ask=lambda shop: mem(shop.all(shop.Customer)).filter(OPEN ^ ROMAN),
+        says=".filter(one | other).exclude(one & other)",
+        base=lambda shop: mem(shop.all(shop.Customer)),
+        run="sorted(queryset{}.values_list('pk', flat=True))",
+        names=lambda shop: {"one": OPEN, "other": ROMAN},
+        theirs=lambda shop: sorted(
+            shop.all(shop.Customer).filter(OPEN | ROMAN).exclude(OPEN & ROMAN).distinct().values_list("pk", flat=True)
+        ),
     ),
     "start of a number": in_python("str(each.number).startswith('1')", "Note", number__startswith="1"),
     "part of a moment": in_python("'2024-02' in str(each.seen)", "Note", seen__contains="2024-02"),

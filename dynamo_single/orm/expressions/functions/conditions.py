@@ -52,9 +52,8 @@ def _joined(connector: str, truths: Iterable[Truth]) -> Truth:
     if connector == OR:
         negated = _all(None if each is None else not each for each in truths)
         return None if negated is None else not negated
-    found = list(truths)
-    # As Django has it on every database: an odd number of them.
-    return None if None in found else sum(map(bool, found)) % 2 == 1
+    # Django's SQL counts what is true, also beside a condition that is unknown.
+    return sum(map(bool, truths)) % 2 == 1
 
 
 def _all(truths: Iterable[Truth]) -> Truth:
