@@ -25,28 +25,23 @@ from dynamo_single.orm.results.state import DEFAULT_LIMIT, QueryState
 
 
 class Part(Struct, frozen=True):
-    """One queryset of a set operation; ``shape`` is that of its rows, and ``None`` for objects.
-
-    ``places`` contains the positions of the result's columns in its rows.
-    """
+    """One queryset of a set operation; ``shape`` is that of its rows, and ``None`` for objects."""
 
     queryset: Any
     shape: Shape | None
-    places: tuple[int, ...] = ()
 
     def row(self, result: Any) -> tuple[Any, ...]:
         """Return the columns of one result."""
         if self.shape is as_value:
             return (result,)
-        values = tuple(result.values()) if self.shape is as_dict else tuple(result)
-        return tuple(values[place] for place in self.places)
+        return tuple(result.values()) if self.shape is as_dict else tuple(result)
 
 
 class United(Struct, frozen=True):
     """A set operation: an interpretation of a query that compares the results of several others.
 
-    ``columns`` are the names of the rows that are compared: those of the result, and those of its order. They are empty
-    for objects, which ``annotations`` belong to.
+    ``columns`` are the names of the rows that are compared, and ``names`` those of the result. They are empty for
+    objects, which ``annotations`` belong to.
     """
 
     operation: str
@@ -78,7 +73,8 @@ async def results(state: QueryState) -> list[Any]:
     found = found[state.window.start : state.window.stop]
     if united.shape is None:
         return found
-    return [united.shape(united.names, row[: len(united.names)]) for row in found]
+    places = [united.columns.index(name) for name in united.names]
+    return [united.shape(united.names, tuple(row[place] for place in places)) for row in found]
 
 
 async def _read(state: QueryState, united: United) -> list[list[Any]]:

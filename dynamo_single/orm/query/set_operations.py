@@ -48,9 +48,8 @@ def state_of(queryset: Any) -> QueryState:
     """Return the state of a set operation; raises ``NotSupported`` for results that cannot be compared."""
     asked, query = queryset._asked, queryset.query
     parts = [_queryset_of(each) for each in query.combined_queries]
-    given, wanted = result_names(queryset), _order_names(query)
-    columns = () if given is None else (*given, *(name for name in wanted if name not in given))
-    first = result_names(parts[0]) or columns
+    given = result_names(queryset)
+    columns = () if given is None else _columns(queryset, result_names(parts[0]), given)
     return QueryState(
         model=queryset.model,
         asked=replace(asked, columns=None, computation=None, distinct=False),
@@ -62,7 +61,7 @@ def state_of(queryset: Any) -> QueryState:
         interpretation=United(
             operation=query.combinator,
             keeps_duplicates=query.combinator_all,
-            parts=tuple(_part(queryset, each, columns, first) for each in parts),
+            parts=tuple(_part(queryset, each, columns) for each in parts),
             columns=columns,
             shape=shape_of(queryset),
             names=given or (),
@@ -102,25 +101,31 @@ def _order_names(query: Any) -> list[str]:
     return list(dict.fromkeys(name.lstrip("-+") for name in named if isinstance(name, str)))
 
 
-def _part(queryset: Any, part: Any, columns: tuple[str, ...], first: tuple[str, ...]) -> Part:
+def _columns(queryset: Any, first: tuple[str, ...] | None, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns that are compared: those of the first queryset, or of the result and its order."""
+    wanted = tuple(dict.fromkeys((*given, *_order_names(queryset.query))))
+    missing = [name for name in wanted if name not in (first or wanted)]
+    if missing:
+        raise NotSupported(
+            f"{queryset.query.combinator}() does not return {', '.join(missing)}: its columns are "
+            f"{', '.join(first or ())}. Name the columns by values() of each queryset."
+        )
+    return first or wanted
+
+
+def _part(queryset: Any, part: Any, columns: tuple[str, ...]) -> Part:
     """Return a queryset of a set operation with the columns of its result."""
     names = result_names(part)
     if names is None and columns:
         part = part.values_list(*columns)
-        names = first = columns
+        names = columns
     if names is None:
         if part.model._meta.concrete_model is not queryset.model._meta.concrete_model or shape_of(part) is not None:
             _refuse(queryset, part)
         return Part(part, None)
-    if len(names) != len(first) or not columns:
+    if len(names) != len(columns):
         _refuse(queryset, part)
-    missing = [name for name in columns if name not in first]
-    if missing:
-        raise NotSupported(
-            f"{queryset.query.combinator}() does not return {', '.join(missing)}: its columns are {', '.join(first)}. "
-            "Name the columns by values() of each queryset."
-        )
-    return Part(part, shape_of(part), tuple(first.index(name) for name in columns))
+    return Part(part, shape_of(part))
 
 
 def _refuse(queryset: Any, part: Any) -> NoReturn:

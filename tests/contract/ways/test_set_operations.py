@@ -119,6 +119,9 @@ ROWS: dict[str, Callable[[Shop], Any]] = {
         marked(s, 1).union(marked(s, -1)).order_by(F("mark").desc(), "name").values_list("name", "mark")
     ),
     "columns afterwards": lambda s: sorted(rome(s).union(marked(s, 1)).values_list("name", flat=True)),
+    "a column of rows that were compared": lambda s: sorted(
+        row[0] for row in cities(s).union(everybody(s).values_list("city", "email")).values_list("city")
+    ),
     "counted": lambda s: cities(s).union(statuses(s)).count(),
     "any": lambda s: cities(s).union(statuses(s)).exists(),
     "first": lambda s: cities(s).union(statuses(s)).order_by("name", "city").first(),
