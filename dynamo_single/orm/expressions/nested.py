@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from django.db.models import Aggregate, Exists, Model, Subquery
-from django.db.models.expressions import Col
+from django.db.models.expressions import Col, Ref
 from django.db.models.sql import Query
 
 from dynamo_single.exceptions import NotSupported
@@ -83,6 +83,13 @@ _TEMPLATES = (Subquery.template, Exists.template)
 def columns_in(expression: Any) -> list[Any]:
     """Return the columns of an expression or a condition, except those inside subqueries."""
     return [each for each in within([expression]) if isinstance(each, Col)]
+
+
+def columns_beside(expression: Any) -> list[Any]:
+    """Return the columns of an expression, except those of annotations, which rows have already."""
+    if isinstance(expression, Col | Ref):
+        return [expression] if isinstance(expression, Col) else []
+    return [column for each in parts_of(expression) for column in columns_beside(each)]
 
 
 def is_own(query: Any, column: Any) -> bool:

@@ -165,8 +165,6 @@ class PlannedQuerySet(StatefulQuerySet[M]):
                 args, kwargs = (*computed, *others), {}
             condition = models.Q if _OF_Q.isdisjoint(kwargs) else _refused
             leads_on, later = filters.leads_on(self.model, others), condition(*args[len(computed) :], **kwargs)
-            if leads_on and not negate:
-                filters.check_rows(self.model, later)
             kept = filters.of_kept_keys(self.model, later, is_negated=negate) if leads_on else None
             if kept is not None:
                 leads_on, later = False, kept

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from dynamo_single.exceptions import NotSupported, StaleObject
 from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON
 from dynamo_single.orm.expressions import computable, interpreter
-from dynamo_single.orm.expressions.nested import columns_in, within
+from dynamo_single.orm.expressions.nested import columns_beside, columns_in, within
 from dynamo_single.orm.expressions.plain_columns import with_plain_columns
 from dynamo_single.orm.expressions.scope import Scope, value_of
 from dynamo_single.orm.relations import filters, joining
@@ -346,7 +346,7 @@ def _with_columns_of(queryset: Any, aggregates: Iterable[Any]) -> Any:
     clone = queryset._chain()
     query = clone.query
     selected = set(query.select)
-    for column in dict.fromkeys(each for aggregate in aggregates for each in columns_in(aggregate)):
+    for column in dict.fromkeys(each for aggregate in aggregates for each in columns_beside(aggregate)):
         if column not in selected:
             query.add_annotation(column, f"__col{len(query.annotations)}", select=True)
             query.group_by = (*query.group_by, column) if isinstance(query.group_by, tuple) else query.group_by

@@ -117,8 +117,11 @@ def _no_source(model: Any) -> Any:
 def of_kept_keys(model: type[DynamoModel], condition: Q, *, is_negated: bool) -> Q | None:
     """Return a condition on the model's own attributes, if these contain the keys that its relations name.
 
-    Returns ``None`` if other objects must be read first. Sends no requests.
+    Returns ``None`` if other objects must be read first. Raises ``NotSupported`` for conditions that ``check_rows()``
+    refuses. Sends no requests.
     """
+    if not is_negated:
+        check_rows(model, condition)
     try:
         return in_steps(model, condition, _no_source, is_negated=is_negated)
     except _ReadsOthers:

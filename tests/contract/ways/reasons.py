@@ -131,7 +131,7 @@ REASONS: dict[str, str] = dict(
             (
                 SETS,
                 (
-                    *(f"orm/query/set_operations.py: {name}" for name in ("combined", "_part")),
+                    *(f"orm/query/set_operations.py: {name}" for name in ("combined", "_columns")),
                     "orm/query/state.py: StatefulQuerySet._refuse_combined",
                     "orm/query/queryset.py: QuerySet._check_identity",
                     "orm/query/interpreted.py: aggregate",

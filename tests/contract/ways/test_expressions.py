@@ -202,6 +202,9 @@ QUERIES: dict[str, Callable[[Shop], Any]] = {
     "distinct aggregates of groups": lambda s: sorted(
         mem(s.all(s.Line)).order_by().values("order").annotate(n=Count("pk")).distinct().values_list("n", flat=True)
     ),
+    "aggregate of an aggregate of groups": lambda s: (
+        mem(s.all(s.Order)).order_by().values("status").annotate(x=Sum("total")).distinct().aggregate(n=Max("x"))
+    ),
     "distinct values of a reference that is a part of the key": lambda s: sorted(
         mem(s.all(s.Line)).order_by().values_list("order__status", "number").distinct()
     ),
