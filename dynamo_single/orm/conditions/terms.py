@@ -106,6 +106,11 @@ class Order(Struct, frozen=True):
     descending: bool = False
     missing_first: bool | None = None
 
+    def __str__(self) -> str:
+        """Write the order as ``order_by()`` accepts it, with the position of missing values if it was set."""
+        where = {None: "", True: " (missing values first)", False: " (missing values last)"}[self.missing_first]
+        return f"{'-' if self.descending else ''}{self.attribute}{where}"
+
     def reversed(self) -> Order:
         """The opposite order."""
         missing_first = None if self.missing_first is None else not self.missing_first

@@ -108,8 +108,7 @@ def _word_group(condition: And | Or, layout: ModelLayout | AttributeInfo | None)
 
 def ordering_text(ordering: Sequence[Order]) -> str:
     """Write an ordering as ``order_by`` takes it: ``-name, person_id``."""
-    missing = {None: "", True: " (missing values first)", False: " (missing values last)"}
-    return ", ".join(f"{'-' * order.descending}{order.attribute}{missing[order.missing_first]}" for order in ordering)
+    return ", ".join(map(str, ordering))
 
 
 def _short(value: object) -> str:

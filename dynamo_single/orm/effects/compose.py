@@ -6,7 +6,6 @@ All ways to write compose here. This module does not depend on any single effect
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from functools import partial
 from typing import Any
 
 from msgspec import Struct, field
@@ -24,7 +23,6 @@ from dynamo_single.orm.effects.base import (
 )
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import decode
-from dynamo_single.orm.items import form as items_form
 from dynamo_single.orm.items.encode import Values, check_trash_key
 from dynamo_single.orm.items.encodings import Encodings
 from dynamo_single.orm.items.expiry import free_key_condition
@@ -135,11 +133,7 @@ async def compose(
     as_read = _as_read(form, transition, side_writes, held)
     if form.extracted:
         put_whole = form.documents.intersection((*written, *repeated)) - documents
-        in_key = partial(form.writes_key_of, written)
-        as_read = (
-            *as_read,
-            *items_form.extraction_conditions(form.extracted, (before, after), written, put_whole, in_key),
-        )
+        as_read += form.extractions_as_read((before, after), written, put_whole)
     conditions = WriteConditions(
         terms, draft.computed, required_conditions(draft.changes) if draft.changes else EVERYTHING, as_read
     )

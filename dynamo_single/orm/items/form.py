@@ -46,7 +46,7 @@ from dynamo_single.orm.schema.attributes.operations import is_expression
 from dynamo_single.orm.schema.bindings import ModelBinding, fact
 from dynamo_single.orm.schema.fields.simple import FileField
 from dynamo_single.orm.schema.keys.values import HAS_TO_HAVE_VALUE, item_size, named, shown, words
-from dynamo_single.orm.schema.layout import Twin
+from dynamo_single.orm.schema.layout import AccessKey, ModelLayout, Twin
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
 from dynamo_single.table.request import MAX_ITEM_SIZE, NewItem, StoredValue
@@ -94,23 +94,6 @@ class Extraction(Struct, frozen=True):
             if length == len(self.place.path) or not ("M" in old and "M" in new):
                 return normalized_value(old) != normalized_value(new)
         return False
-
-
-#: Whether the write sets a key that contains a value, by the value's physical name.
-InKey = Callable[[str], bool]
-
-
-def extraction_conditions(
-    extracted: Collection[Extraction],
-    items: tuple[Item, Item],
-    written: Collection[str],
-    put_whole: Collection[str],
-    in_key: InKey,
-) -> tuple[Stored, ...]:
-    """Return the conditions of all values of an item, given the item as read and as it will be."""
-    before, after = items
-    found = (each.as_read(before, after, written, put_whole, in_key=in_key(each.copy)) for each in extracted)
-    return tuple(each for each in found if each is not None)
 
 
 #: How Django copies an object.
@@ -399,6 +382,17 @@ class ItemForm(Struct, frozen=True, eq=False):
             found |= {copy, source} - written if copy in written or source in written else set()
         return found
 
+    def extractions_as_read(
+        self, items: tuple[Item, Item], written: frozenset[str], put_whole: Collection[str]
+    ) -> tuple[Stored, ...]:
+        """Return the conditions of all extracted values, given the item as read and as it will be."""
+        before, after = items
+        found = (
+            each.as_read(before, after, written, put_whole, in_key=self.writes_key_of(written, each.copy))
+            for each in self.extracted
+        )
+        return tuple(each for each in found if each is not None)
+
     def writes_key_of(self, written: frozenset[str], stored: str) -> bool:
         """Return whether a write sets an index key with this attribute."""
         return any(stored in key.made_of and key.pair & written for key in self.keys)
@@ -413,6 +407,11 @@ class ItemForm(Struct, frozen=True, eq=False):
                 "among several items."
             )
         return size
+
+
+def _key_form(key: AccessKey, layout: ModelLayout) -> KeyForm:
+    stored = (layout.attributes[name].stored for name in key.named_attributes if name not in layout.identity)
+    return KeyForm(frozenset(names.key_names(key.index)), frozenset(stored), conditional=key.condition is not None)
 
 
 @fact
@@ -439,21 +438,8 @@ def form_of(binding: ModelBinding) -> ItemForm:
         identity=tuple(model._identity),
         automatic=automatic,
         fixed=fixed,
-        keys=tuple(
-            KeyForm(
-                frozenset(names.key_names(key.index)),
-                frozenset(
-                    layout.attributes[name].stored for name in key.named_attributes if name not in layout.identity
-                ),
-                conditional=key.condition is not None,
-            )
-            for key in index_keys
-            if key.index
-        ),
-        followers=(
-            *followers,
-            *((copy.name, copy.reference_field.attname) for copy in registry.copied_of(model)),
-        ),
+        keys=tuple(_key_form(key, layout) for key in index_keys if key.index),
+        followers=(*followers, *((copy.name, copy.reference_field.attname) for copy in registry.copied_of(model))),
         folded=tuple((stored[copy], stored[source]) for copy, source in folded),
         extracted=tuple(Extraction(stored[copy], place) for copy, place in places.items()),
         always=frozenset({names.DELETED_AT} if layout.soft_delete else ()),

@@ -21,6 +21,7 @@ from dynamo_single.orm.conditions.terms import (
     leaves,
     names_in,
 )
+from dynamo_single.orm.conditions.wording import ordering_text
 from dynamo_single.table import names
 
 if TYPE_CHECKING:
@@ -45,21 +46,13 @@ Merge = Literal["concatenate", "sort_key"]
 _COMPARISONS = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
-class Sort(Struct, frozen=True):
+class Sort(Order, frozen=True):
     """Sorting by one attribute in memory; without ``missing_first`` a missing value counts as the least of all.
 
     With a ``part`` of a key, values and missing ones come as that key has them.
     """
 
-    attribute: str
-    descending: bool = False
-    missing_first: bool | None = None
     part: KeyPart | None = None
-
-    def __str__(self) -> str:
-        """Write the order as ``order_by()`` accepts it, with the position of missing values if it was set."""
-        where = {None: "", True: " (missing values first)", False: " (missing values last)"}[self.missing_first]
-        return f"{'-' if self.descending else ''}{self.attribute}{where}"
 
 
 #: The default of ``allow_in_memory(max_bytes=...)``: 32 MB, as DynamoDB counts the sizes of items.
@@ -81,7 +74,7 @@ class InMemory(Struct, frozen=True):
 
     def __str__(self) -> str:
         """Describe the processing, as ``explain()`` prints it."""
-        sorts = ", ".join(map(str, self.ordering))
+        sorts = ordering_text(self.ordering)
         work = " and ".join(filter(None, (self.work, sorts and f"sorted by {sorts}")))
         bound = "" if self.limit is None else f", at most {self.limit} matches"
         like = f", as {self.key_name} has them" if self.key_name else ""

@@ -201,9 +201,9 @@ class PlannedQuerySet(StatefulQuerySet[M]):
         self._chain()._filter_or_exclude_inplace(negate, (empty,), {})
         self._asked = replace(self._asked, inside=(*self._asked.inside, (negate, given)))
 
-    def _plan(self, *, ordered: bool = True) -> Plan:
-        """The plan in the order of a key, or in any order."""
-        return objects.plan_by_key(state_of(self), ordered=ordered)
+    def _plan(self) -> Plan:
+        """The plan in the order of a key."""
+        return objects.plan_by_key(state_of(self))
 
     def _fetch_all(self) -> None:
         if self._result_cache is None and not async_rerun.take_result(self):

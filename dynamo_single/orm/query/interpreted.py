@@ -265,9 +265,9 @@ def _with_plain_columns(queryset: Any, before: Any) -> None:
             annotations[alias] = with_plain_columns(expression)
 
 
-def _checked(queryset: Any, refusal: NotSupported | None, *, may_join: bool = True) -> None:
+def _checked(queryset: Any, refusal: NotSupported | None) -> None:
     try:
-        check(queryset, may_join=may_join)
+        check(queryset)
     except NotSupported as error:
         raise (refusal or error) from None
 
@@ -291,10 +291,9 @@ def with_columns(
     return result
 
 
-def check(queryset: Any, *, may_join: bool = True) -> None:
+def check(queryset: Any) -> None:
     """Raise ``NotSupported`` for expressions that are SQL, and for columns of other models."""
-    query = queryset.query
-    may_join = may_join and queryset._asked.in_memory is not None
+    query, may_join = queryset.query, queryset._asked.in_memory is not None
     computable.check(queryset.model, [*query.annotations.values(), *query.select, query.where], may_join=may_join)
     if may_join:
         joining.check(query)
@@ -382,28 +381,16 @@ async def _updated(
         target._asked = replace(Asked(), visibility=state.asked.visibility)
         values = {**plain, **{alias.removeprefix("computed_"): scope.known[alias] for alias in aliases}}
         changed = await target.filter(_unchanged(state, scope, obj))._updated(values, pending)
+        if not changed and not attempts:
+            raise StaleObject(
+                f"Cannot update {obj._meta.label} {obj.pk!r}: other processes changed it {ATTEMPTS} times while the "
+                f"app computed its new values. The app wrote {written} objects, but not this object. Call update() "
+                "again."
+            )
         if not changed:
-            changed = await _again(found.filter(pk=obj.pk), obj, plain, aliases, pending, attempts, written)
+            changed = await _updated(found.filter(pk=obj.pk), plain, aliases, pending, attempts - 1)
         written += changed
     return written
-
-
-async def _again(
-    found: Any,
-    obj: Model,
-    plain: Mapping[str, object],
-    aliases: tuple[str, ...],
-    pending: Block | None,
-    attempts: int,
-    written: int,
-) -> int:
-    if not attempts:
-        raise StaleObject(
-            f"Cannot update {obj._meta.label} {obj.pk!r}: other processes changed it {ATTEMPTS} times while the "
-            f"app computed its new values. The app wrote {written} objects, but not this object. Call update() "
-            "again."
-        )
-    return await _updated(found, plain, aliases, pending, attempts - 1)
 
 
 def _unchanged(state: QueryState, scope: Scope, obj: Model) -> models.Q:

@@ -339,23 +339,15 @@ def related_reads_of(queryset: StatefulQuerySet[DynamoModel]) -> RelatedReads:
     asked = queryset._asked
     in_memory = None if asked.in_memory is None or asked.steps is not None else (asked.in_memory, asked.in_memory_bytes)
     mode = mode_to_set(queryset._fetch_mode) if issubclass(queryset._iterable_class, ModelIterable) else None
-    if not wanted or queryset._asked.columns is not None:
-        if not prefetched and not mode:
-            return NO_RELATED_READS
-        return RelatedReads(prefetch_related=prefetched, mode=mode, in_memory=in_memory)
-    if wanted is True:
-        return RelatedReads(
-            implied_references=_implied_references(queryset.model, queryset.query),
-            prefetch_related=prefetched,
-            mode=mode,
-            in_memory=in_memory,
-        )
-    return RelatedReads(
-        select_related=tuple("__".join(path) for path in _paths(wanted)),
-        prefetch_related=prefetched,
-        mode=mode,
-        in_memory=in_memory,
-    )
+    named: tuple[str, ...] = ()
+    implied: tuple[str, ...] = ()
+    if isinstance(wanted, dict) and asked.columns is None:
+        named = tuple("__".join(path) for path in _paths(wanted))
+    elif wanted and asked.columns is None:
+        implied = _implied_references(queryset.model, queryset.query)
+    elif not prefetched and not mode:
+        return NO_RELATED_READS
+    return RelatedReads(named, implied, prefetched, mode, in_memory)
 
 
 def _implied_references(model: type[DynamoModel], query: Query) -> tuple[str, ...]:

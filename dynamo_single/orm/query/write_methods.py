@@ -145,7 +145,7 @@ class WritingQuerySet(PlannedQuerySet[M]):
         the method of that name; with it ``batch_size`` limits the objects of one transaction.
         """
         given = (batch_size, ignore_conflicts, update_conflicts, update_fields, unique_fields)
-        return run(self._created(objs, *given, in_transactions, current()))
+        return run(self._created(objs, given, current(), in_transactions=in_transactions))
 
     async def abulk_create(
         self,
@@ -162,30 +162,13 @@ class WritingQuerySet(PlannedQuerySet[M]):
         given = (batch_size, ignore_conflicts, update_conflicts, update_fields, unique_fields)
         if not self._writes_natively("bulk_create"):
             return await sync_to_async(self.bulk_create)(objs, *given, in_transactions=in_transactions)
-        return await self._created(objs, *given, in_transactions, current())
+        return await self._created(objs, given, current(), in_transactions=in_transactions)
 
     async def _created(
-        self,
-        objs: Iterable[DynamoModel],
-        batch_size: int | None,
-        ignore_conflicts: bool,
-        update_conflicts: bool,
-        update_fields: Iterable[str] | None,
-        unique_fields: Iterable[str] | None,
-        in_transactions: bool,
-        pending: Block | None,
+        self, objs: Iterable[DynamoModel], given: bulk.Arguments, pending: Block | None, *, in_transactions: bool
     ) -> CreatedList[M]:
-        creation = bulk.read_arguments(
-            self.model,
-            pending,
-            batch_size=batch_size,
-            ignore_conflicts=ignore_conflicts,
-            update_conflicts=update_conflicts,
-            update_fields=update_fields,
-            unique_fields=unique_fields,
-            progress=self._progress,
-            together=MAX_ACTIONS if in_transactions else self._together,
-        )
+        together = MAX_ACTIONS if in_transactions else self._together
+        creation = bulk.read_arguments(self.model, pending, given, self._progress, together)
         self._result_cache = None
         return await creation.create(list(objs), pending)
 

@@ -305,19 +305,19 @@ class BulkCreate(Struct, frozen=True):
             await job.run(stream, work, lambda unit: [each.obj.pk for each in unit])
 
 
+#: The arguments of ``bulk_create()`` after the objects, in Django's order.
+Arguments = tuple[int | None, bool, bool, Iterable[str] | None, Iterable[str] | None]
+
+
 def read_arguments(
     model: type[DynamoModel],
     pending: Block | None,
-    *,
-    batch_size: int | None,
-    ignore_conflicts: bool,
-    update_conflicts: bool,
-    update_fields: Iterable[str] | None,
-    unique_fields: Iterable[str] | None,
+    given: Arguments,
     progress: Progress | None,
     together: int | None = None,
 ) -> BulkCreate:
     """Validate the arguments of ``bulk_create()``; raise an error for unsupported combinations."""
+    batch_size, ignore_conflicts, update_conflicts, update_fields, unique_fields = given
     together = _transaction_size(together, batch_size)
     if ignore_conflicts and update_conflicts:
         raise ValueError("ignore_conflicts and update_conflicts are mutually exclusive.")
