@@ -235,6 +235,12 @@ class Permissions(KeptManyToMany):
         """Return the descriptor for permissions."""
         return HoldersDescriptor(self)
 
+    def formfield(self, **kwargs: Any) -> Any:
+        """Return a form field that reads its choices with their content types: a label names both."""
+        field: Any = super().formfield(**kwargs)
+        field.queryset = field.queryset.select_related("content_type")
+        return field
+
     def keys_of(self, objs: Iterable[Any]) -> set[str]:
         """Return the names of permissions, given as objects or by ``pk``."""
         return {*_by_name(installed.get_model(PERMISSION), list(objs))}

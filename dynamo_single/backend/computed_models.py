@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final
 
@@ -41,6 +42,7 @@ def permissions_of(model: Any) -> dict[str, str]:
     return found | dict(options.permissions)
 
 
+@lru_cache(maxsize=4096)  # one for each model, and one for each permission
 def identifier(name: str) -> int:
     """Return the first 31 bits of the SHA-256 of a name."""
     return int.from_bytes(sha256(name.encode()).digest()[:4]) >> 1

@@ -70,7 +70,8 @@ def matching(query: Any, source: Source) -> list[Joined]:
         if table.table_name not in source.tables:
             raise Unsupported
         found = [*_join(found, alias, table, source.tables[table.table_name]())]
-    return [each for each in found if _holds(query.where, each, source)]
+    holds = _condition(query.where, source)
+    return [each for each in found if holds(each)]
 
 
 def _join(found: list[Joined], alias: str, table: Any, rows: list[Row]) -> Iterator[Joined]:
@@ -167,34 +168,57 @@ _LOOKUPS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 }
 
 
-def _holds(node: Any, row: Joined, source: Source) -> bool | None:
-    """Return whether a condition is true of a row, or ``None`` if it is unknown, as in SQL."""
+def _condition(node: Any, source: Source) -> Callable[[Joined], bool | None]:
+    """Return a function that tests a row: the result is ``None`` if it is unknown, as in SQL.
+
+    A subquery is executed here, once for all rows.
+    """
     if isinstance(node, NothingNode):
-        return False
+        return lambda row: False
     if not isinstance(node, WhereNode):
-        return _compare(node, row, source)
-    found = [_holds(each, row, source) for each in node.children]
-    result: bool | None
-    if node.connector == AND:
-        result = False if False in found else None if None in found else True
-    elif node.connector == OR:
-        result = True if True in found else None if None in found else not found
-    else:
-        result = None if None in found else sum(map(bool, found)) % 2 == 1
-    return not result if node.negated and result is not None else result
+        return _comparison(node, source)
+    children = [_condition(each, source) for each in node.children]
+    combined = _CONNECTORS.get(node.connector, _is_odd)
+
+    def holds(row: Joined) -> bool | None:
+        result = combined([each(row) for each in children])
+        return not result if node.negated and result is not None else result
+
+    return holds
 
 
-def _compare(lookup: Any, row: Joined, source: Source) -> bool | None:
+def _all(found: list[bool | None]) -> bool | None:
+    return False if False in found else None if None in found else True
+
+
+def _any(found: list[bool | None]) -> bool | None:
+    return True if True in found else None if None in found else not found
+
+
+def _is_odd(found: list[bool | None]) -> bool | None:
+    return None if None in found else sum(map(bool, found)) % 2 == 1
+
+
+_CONNECTORS: Final[Mapping[str, Callable[[list[bool | None]], bool | None]]] = {AND: _all, OR: _any}
+
+
+def _comparison(lookup: Any, source: Source) -> Callable[[Joined], bool | None]:
     name = str(getattr(lookup, "lookup_name", ""))
     if name != "isnull" and name not in _LOOKUPS:
         raise Unsupported
-    value, wanted = _value(lookup.lhs, row), lookup.rhs
+    left, wanted = lookup.lhs, lookup.rhs
     if name == "isnull":
-        return (value is None) is bool(wanted)
+        return lambda row: (_value(left, row) is None) is bool(wanted)
+    is_column = False
     if hasattr(wanted, "get_compiler"):
-        inner = rows_of(wanted.get_compiler(connection=source.connection), source)
-        wanted = [each for (each,) in inner]
-        wanted = wanted if name == "in" else next(iter(wanted), None)
-    elif hasattr(wanted, "resolve_expression"):
-        wanted = _value(wanted, row)
-    return None if value is None or wanted is None else _LOOKUPS[name](value, wanted)
+        inner = [each for (each,) in rows_of(wanted.get_compiler(connection=source.connection), source)]
+        wanted = {*inner} if name == "in" else next(iter(inner), None)
+    else:
+        is_column = hasattr(wanted, "resolve_expression")
+    compare = _LOOKUPS[name]
+
+    def holds(row: Joined) -> bool | None:
+        value, other = _value(left, row), _value(wanted, row) if is_column else wanted
+        return None if value is None or other is None else compare(value, other)
+
+    return holds

@@ -54,6 +54,19 @@ def test_get_methods_return_one_object() -> None:
     assert kind.model_class() is Company
 
 
+def test_subquery_is_executed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its rows are computed once, and not for each row of the outer query."""
+    computed: list[str] = []
+
+    def rows() -> Any:
+        computed.append("permissions")
+        return computed_models.permissions()
+
+    monkeypatch.setitem(computed_models.TABLES, "auth_permission", rows)
+    assert PERMISSIONS.filter(pk__in=PERMISSIONS.filter(codename="add_company").values("pk")).count() == 1
+    assert len(computed) == 2
+
+
 def test_unknown_model_does_not_exist() -> None:
     """Django raises the same error."""
     with pytest.raises(ContentType.DoesNotExist):
