@@ -11,8 +11,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from dynamo_single.orm.conditions.comparing import hashable
 from dynamo_single.orm.expressions import nested, ordering
-from dynamo_single.orm.expressions.comparing import hashable
 from dynamo_single.orm.expressions.evaluation import evaluate
 from dynamo_single.orm.expressions.functions.casting import in_type
 from dynamo_single.orm.expressions.functions.registered import windows

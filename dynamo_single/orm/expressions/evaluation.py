@@ -15,8 +15,8 @@ from django.db.models.expressions import Col, ExpressionList, ExpressionWrapper,
 from django.db.models.functions import Coalesce, Greatest, Least, NullIf
 
 from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.conditions.comparing import comparable, is_equal
 from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON
-from dynamo_single.orm.expressions.comparing import comparable, is_equal
 from dynamo_single.orm.expressions.scope import Expression, Scope, value_of
 
 #: Functions by the name that ``Func(function=...)`` gives them, of their arguments' values.

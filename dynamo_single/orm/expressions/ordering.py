@@ -15,7 +15,7 @@ from django.db.models.functions import Random
 from django.db.models.sql import Query
 
 from dynamo_single.exceptions import NotSupported, UnknownField
-from dynamo_single.orm.expressions.comparing import sort_key
+from dynamo_single.orm.conditions.comparing import sort_key
 from dynamo_single.orm.expressions.evaluation import evaluate
 from dynamo_single.orm.expressions.plain_columns import with_plain_columns
 from dynamo_single.orm.expressions.scope import Expression, Scope

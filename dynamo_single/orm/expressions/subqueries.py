@@ -19,9 +19,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import NoAccessPattern
+from dynamo_single.orm.conditions.comparing import hashable
 from dynamo_single.orm.conditions.terms import join
 from dynamo_single.orm.expressions import computing, nested, ordering, separating
-from dynamo_single.orm.expressions.comparing import hashable
 from dynamo_single.orm.expressions.computing import Interpretation
 from dynamo_single.orm.expressions.evaluation import evaluate
 from dynamo_single.orm.expressions.nested import columns_in, is_own, query_of, subqueries_in

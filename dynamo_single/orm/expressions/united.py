@@ -16,8 +16,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported, UnknownField
+from dynamo_single.orm.conditions.comparing import hashable
 from dynamo_single.orm.expressions import ordering
-from dynamo_single.orm.expressions.comparing import hashable
 from dynamo_single.orm.expressions.scope import Expression, Scope, Statement
 from dynamo_single.orm.reading.limits import Steps
 from dynamo_single.orm.results.columns import Shape, as_dict, as_value

@@ -14,6 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.conditions.comparing import hashable
 from dynamo_single.orm.results import objects, referenced
 from dynamo_single.orm.results.columns import Columns, as_tuple
 from dynamo_single.orm.results.objects import Results
@@ -67,15 +68,15 @@ async def _distinct(state: QueryState, columns: Columns) -> AsyncGenerator[Itera
     whole = replace(state, asked=replace(state.asked, distinct=False), window=ALL_MATCHES)
     plan = objects.plan(replace(whole, asked=replace(whole.asked, columns=None)))
     limit = objects.limit_of(state, plan, f"distinct {', '.join(columns.names)}", sliced=False)
-    found: dict[tuple[Any, ...], None] = {}
+    found: dict[Any, tuple[Any, ...]] = {}
     seen = 0
     async with aclosing(_pages(replace(whole, window=_first(limit)), columns)) as pages:
         async for page in pages:
             for row in page:
                 seen += 1
-                found.setdefault(row)
+                found.setdefault(hashable(row), row)
     objects.check_number(state, seen, limit)
-    yield list(found)[state.window.start : state.window.stop]
+    yield list(found.values())[state.window.start : state.window.stop]
 
 
 def _first(limit: int | None) -> Any:

@@ -14,15 +14,13 @@ from typing import Any, Literal
 from django.utils import timezone
 from msgspec import Struct
 
-from dynamo_single import clock
 from dynamo_single.exceptions import InvalidValue
-from dynamo_single.orm.conditions.matching import normalized_value
+from dynamo_single.orm.conditions.comparing import comparable, hashable
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
 from dynamo_single.orm.schema.attributes import (
     Attribute,
     DecimalAttribute,
     IntegerAttribute,
-    JSONAttribute,
     NumberAttribute,
 )
 from dynamo_single.orm.schema.attributes.scalars import exact_number
@@ -36,7 +34,6 @@ NUMBERS = (IntegerAttribute, DecimalAttribute, NumberAttribute)
 #: DynamoDB's numbers have 38 digits between 1E-130 and 1E+126: sums of as many as there can be fit in.
 _EXACT = Context(prec=600, traps=[Inexact, InvalidOperation])
 _QUOTIENT = Context(prec=MAX_DIGITS)
-_SCALAR_TYPES = ("S", "N", "B", "BOOL")
 
 
 class Measure(Struct, frozen=True):
@@ -75,7 +72,7 @@ class Accumulator:
         if value is None:
             return
         if self.measure.distinct:
-            known = comparable(self.attribute, value)
+            known = hashable(value)
             if known in self._seen:
                 return
             self._seen.add(known)
@@ -86,8 +83,7 @@ class Accumulator:
             self._take_outermost(value)
 
     def _take_outermost(self, value: object) -> None:
-        known: Any = comparable(self.attribute, value)
-        lower = self._outermost is not None and known < comparable(self.attribute, self._outermost)
+        lower = self._outermost is not None and comparable(value) < comparable(self._outermost)
         if self._count == 1 or lower == (self.measure.function == "Min"):
             self._outermost = value
 
@@ -108,18 +104,6 @@ class Accumulator:
         if isinstance(self.attribute, DecimalAttribute):
             return _QUOTIENT.divide(self._total, Decimal(self._count))
         return float(Fraction(self._total) / self._count)
-
-
-def comparable(attribute: Attribute | None, value: object) -> Hashable:
-    """Return a hashable form of a value: equal values have equal forms, and those of scalars are ordered."""
-    if isinstance(value, datetime.datetime):
-        return clock.in_utc(value)
-    plain = attribute is None or (attribute.attr_type in _SCALAR_TYPES and not isinstance(attribute, JSONAttribute))
-    if plain or value is None:
-        form: Hashable = value
-    else:
-        form = normalized_value(attribute.to_attribute_value(value)) if attribute is not None else None
-    return form
 
 
 def checked_default(function: Function, attribute: Attribute, value: object) -> object:

@@ -15,6 +15,7 @@ from django.db.models import Model
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.conditions.comparing import hashable
 from dynamo_single.orm.conditions.wording import SORT_IN_PYTHON
 from dynamo_single.orm.items import decode
 from dynamo_single.orm.items.decode import Item
@@ -24,11 +25,9 @@ from dynamo_single.orm.results import measures, objects, sorting
 from dynamo_single.orm.results.aggregates import Accumulators, measured_attributes
 from dynamo_single.orm.results.columns import Columns, as_tuple, sort_value_reader
 from dynamo_single.orm.results.computation import Computation, Dates
-from dynamo_single.orm.results.measures import comparable
 from dynamo_single.orm.results.objects import Results
 from dynamo_single.orm.results.sorting import OrderName
 from dynamo_single.orm.results.state import QueryState
-from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.types import all_plain
 from dynamo_single.orm.where import tree
 from dynamo_single.table.flow import Pages, call_sync
@@ -164,13 +163,12 @@ async def _groups(state: QueryState, computation: Computation, columns: Columns)
     model = state.model
     plan = _plan_rows(state, computation)
     read = replace(columns, shape=as_tuple).reader(model)
-    own = [registry.attributes_of(model).get(name) for name in columns.attributes]
     groups: dict[Any, tuple[tuple[Any, ...], Accumulators]] = {}
     async with aclosing(_matches(state, plan)) as pages:
         async for page in pages:
             for item in page:
                 values = read(item)
-                key = tuple(comparable(attribute, value) for attribute, value in zip(own, values, strict=True))
+                key = hashable(values)
                 if key not in groups:
                     groups[key] = values, Accumulators(model, computation.measures)
                 groups[key][1].add(item)

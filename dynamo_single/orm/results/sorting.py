@@ -9,15 +9,14 @@ This module does not depend on plans, groups, aggregates or columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 
 from django.db.models.expressions import Combinable, OrderBy
 from msgspec.structs import replace
 
-from dynamo_single import clock
 from dynamo_single.exceptions import NotSupported, UnknownField
+from dynamo_single.orm.conditions.comparing import sort_key
 from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON, SORT_IN_PYTHON
 from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.items.readers import value_reader
@@ -109,9 +108,7 @@ def _sort_key(sort: Sort, value: Callable[[T, str], object]) -> Callable[[T], An
 
     def key(member: T) -> tuple[object, ...]:
         found = value(member, sort.attribute)
-        if isinstance(found, datetime):
-            found = clock.in_utc(found)
-        return missing if found is None else (1, found)
+        return missing if found is None else (1, sort_key(found))
 
     return key
 

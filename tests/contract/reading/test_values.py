@@ -16,7 +16,7 @@ from dynamo_single.exceptions import UnexpectedItem, UnknownField
 from dynamo_single.orm.items import decode
 from dynamo_single.table import Request, Table, get_table
 from dynamo_single.testing import assert_requests
-from project.directory.models import Company, Person
+from project.directory.models import Company, Office, Person
 from tests.catalog.boards import Board, Note
 from tests.catalog.models import Order, Sample
 from tests.contract.model.test_round_trip import VALUES
@@ -185,3 +185,12 @@ def test_rows_have_the_values_of_objects(values: dict[str, Any]) -> None:
     partial = asked.only(*names[1:]).get()
     assert {name: getattr(partial, name) for name in names} == expected
     assert decode.values_of(Sample, partial._stored) == found.attribute_values
+
+
+def test_distinct_rows_of_references_may_have_documents() -> None:
+    """Equal lists of maps are one row."""
+    for key, day in (("1", "Monday"), ("2", "Monday"), ("3", "Friday")):
+        hours = [{"day": day, "opens": "09:00", "closes": "17:00"}]
+        Office.objects.create(company_id="c1", office_id=key, city="Ulm", hours=hours)
+    rows = Office.objects.filter(company="c1").allow_in_memory().values_list("company__name", "hours").distinct()
+    assert len(rows) == 2

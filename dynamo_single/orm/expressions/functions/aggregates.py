@@ -20,9 +20,9 @@ from django.db.models import Aggregate, Avg, Count, Max, Min, StdDev, Sum, Varia
 from django.db.models import aggregates as django_aggregates
 
 from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.conditions.comparing import hashable, sort_key
 from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON
 from dynamo_single.orm.expressions import ordering
-from dynamo_single.orm.expressions.comparing import hashable, sort_key
 from dynamo_single.orm.expressions.evaluation import evaluate, evaluate_all
 from dynamo_single.orm.expressions.functions.arithmetic import CONTEXT
 from dynamo_single.orm.expressions.scope import Expression, Scope

@@ -18,7 +18,7 @@ from django.db.models.sql import Query
 from django.db.models.sql.where import AND, OR, NothingNode, WhereNode
 
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.orm.expressions.comparing import ORDERINGS, hashable, is_equal, is_ordered
+from dynamo_single.orm.conditions.comparing import ORDERINGS, hashable, is_equal, is_ordered
 from dynamo_single.orm.expressions.evaluation import evaluate
 from dynamo_single.orm.expressions.functions import subqueries
 from dynamo_single.orm.expressions.functions.casting import as_text

@@ -24,7 +24,7 @@ from django.db.models.functions import (
 )
 
 from dynamo_single.exceptions import NotSupported
-from dynamo_single.orm.expressions.comparing import hashable
+from dynamo_single.orm.conditions.comparing import hashable
 from dynamo_single.orm.expressions.evaluation import evaluate, evaluate_all
 from dynamo_single.orm.expressions.ordering import orders_of, sort_scopes
 from dynamo_single.orm.expressions.scope import Expression, Scope

@@ -36,13 +36,18 @@ def comparable(value: Any) -> Any:
 def hashable(value: Any) -> Hashable:
     """Return a form of a value for groups and distinct values: equal values have equal forms."""
     if isinstance(value, dict):
-        return ("M", tuple(sorted((key, hashable(each)) for key, each in value.items())))
+        return ("M", frozenset((key, _member(each)) for key, each in value.items()))
     if isinstance(value, list | tuple):
-        return ("L", tuple(map(hashable, value)))
+        return ("L", tuple(map(_member, value)))
     if isinstance(value, set | frozenset):
         return frozenset(map(hashable, value))
     found: Hashable = comparable(value)
     return found
+
+
+def _member(value: Any) -> Hashable:
+    """Return the same for a member: a truth value in a document is no number."""
+    return ("BOOL", value) if isinstance(value, bool) else hashable(value)
 
 
 def is_equal(one: Any, other: Any) -> bool | None:
