@@ -190,7 +190,7 @@ def test_rows_have_the_values_of_objects(values: dict[str, Any]) -> None:
 def test_distinct_rows_of_references_may_have_documents() -> None:
     """Equal lists of maps are one row."""
     for key, day in (("1", "Monday"), ("2", "Monday"), ("3", "Friday")):
-        hours = [{"day": day, "opens": "09:00", "closes": "17:00"}]
+        hours = [{"day": day, "opens": "09:00:00", "closes": "17:00:00"}]
         Office.objects.create(company_id="c1", office_id=key, city="Ulm", hours=hours)
     rows = Office.objects.filter(company="c1").allow_in_memory().values_list("company__name", "hours").distinct()
     assert len(rows) == 2
