@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from django.db.models import F, Func, Lookup, Q, Subquery, When, Window
+from django.db.models import Aggregate, F, Func, Lookup, Q, Subquery, When, Window
 from django.db.models.expressions import Col, ExpressionList, OrderBy, Ref, WindowFrame
 from django.db.models.fields import json
 from django.db.models.sql import Query
 from django.db.models.sql.where import WhereNode
 
 from dynamo_single.exceptions import NotSupported
+from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON
 from dynamo_single.orm.expressions import nested
 from dynamo_single.orm.expressions.evaluation import check_named, evaluate, refusal_of
 from dynamo_single.orm.expressions.functions.registered import conditions
@@ -68,7 +69,19 @@ def check(model: type[DynamoModel], expressions: Iterable[Expression | None], *,
                 compared_field(model, each)
             continue
         _check_class(each)
+        if isinstance(each, Aggregate) and _is_of_window(each):
+            raise NotSupported(
+                f"{model._meta.label}: {type(each).__name__}() cannot have a window function as its value, as in SQL. "
+                f"Annotate with the window function, and call aggregate() with its name, or {COMPUTE_IN_PYTHON}."
+            )
         waiting += _parts(each)
+
+
+def _is_of_window(expression: Any) -> bool:
+    """Return whether an expression contains a window function, other than in annotations that rows have already."""
+    if isinstance(expression, Ref | Window):
+        return isinstance(expression, Window)
+    return any(map(_is_of_window, _parts(expression)))
 
 
 def reads_others(query: Any, expression: Expression) -> bool:

@@ -96,7 +96,7 @@ def chosen(
     if is_reversed and not orders:
         rows.reverse()
     if found.query.distinct and found.shape is not None:
-        rows = _distinct(found, rows)
+        rows = _distinct(found, rows, orders)
     return rows[window.start : window.stop]
 
 
@@ -145,10 +145,12 @@ def values_of(found: Interpretation, scope: Scope) -> tuple[Any, ...]:
     return tuple(evaluate(columns[name], scope) if name in columns else scope.known[name] for name in names)
 
 
-def _distinct(found: Interpretation, rows: list[Scope]) -> list[Scope]:
+def _distinct(found: Interpretation, rows: list[Scope], orders: Sequence[Expression]) -> list[Scope]:
+    """Return one scope for each row. As in SQL, the values of the order also divide the rows."""
     unique: dict[object, Scope] = {}
     for each in rows:
-        unique.setdefault(hashable(values_of(found, each)), each)
+        by = [evaluate(order.expression, each) for order in orders]
+        unique.setdefault(hashable([*values_of(found, each), *by]), each)
     return list(unique.values())
 
 

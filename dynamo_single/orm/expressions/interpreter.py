@@ -239,6 +239,9 @@ async def count(state: QueryState) -> int:
 async def aggregate(state: QueryState, expressions: dict[str, Expression]) -> dict[str, Any]:
     """Return the results of resolved aggregates over all results of a query."""
     found: Interpretation = state.interpretation
+    if state.window == ALL_MATCHES:
+        # As in Django, an order divides no rows here.
+        state = state.unordered()
     if state.is_empty:
         rows: list[Scope] = []
     elif _streams(state, found) and state.window == ALL_MATCHES:

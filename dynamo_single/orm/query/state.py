@@ -170,7 +170,7 @@ class StatefulQuerySet(models.QuerySet[M]):
         """Raise ``DisallowedLookup`` if names, conditions or expressions name a secret that must not be named here."""
         if self._asked.no_secrets:
             # Django's property would add a manager's own condition first.
-            secrets.check(self.model, self._query.annotations, named)
+            secrets.check(self.model, self._query, named)
 
     @property
     def _computation(self) -> Computation | None:

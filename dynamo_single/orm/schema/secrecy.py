@@ -170,9 +170,17 @@ def _found(model: type[Any] | None, name: str) -> tuple[Attribute | None, type[A
             continue
         related = field.related_model if field.is_relation else None
         if attribute is not None or related is not None:
-            return attribute, None if isinstance(related, str) else related
+            return attribute or _reference(field), None if isinstance(related, str) else related
     children = getattr(model, name, None)
-    return None, getattr(children, "model", None) if not isinstance(children, Attribute) else None
+    if isinstance(children, Attribute):
+        return None, None
+    return _reference(children), getattr(children, "model", None)
+
+
+def _reference(relation: Any) -> Attribute | None:
+    """Return the attribute of the reference that a relation from the other side follows."""
+    found: Attribute | None = getattr(getattr(relation, "field", None), "attribute", None)
+    return found
 
 
 def _is_secret_key(model: type[Any] | None, name: str, also: AlsoSecret | None) -> bool:

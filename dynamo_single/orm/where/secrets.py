@@ -6,7 +6,7 @@ requests.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.db.models import F, Q, Subquery
@@ -19,16 +19,19 @@ from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where.arguments import sides_of
 
+#: A model, and a path that begins at it.
+_Path = tuple[Any, tuple[str, ...]]
 
-def check(model: type[DynamoModel], annotations: Mapping[str, object], given: Iterable[object]) -> None:
+
+def check(model: type[DynamoModel], query: Any, given: Iterable[object]) -> None:
     """Raise ``DisallowedLookup`` if a name, a condition or an expression names a secret.
 
     A string is a name, with or without a lookup at its end or a ``-`` at its beginning. A pair is a lookup and its
-    value. The name of an annotation stands for the annotation's expression. Conditions must not be nested deeper than
-    ``MAX_NESTING``.
+    value. The name of an annotation in Django's ``query`` stands for the annotation's expression. Conditions must not
+    be nested deeper than ``MAX_NESTING``.
     """
     for each in given:
-        for named, path in _named(model, each, annotations):
+        for named, path in _named(model, each, query):
             if secrecy.hides(named, path):
                 raise DisallowedLookup(
                     f"{named._meta.label}: {shown('__'.join(path))} names a secret. After without_secrets() no "
@@ -37,22 +40,20 @@ def check(model: type[DynamoModel], annotations: Mapping[str, object], given: It
                 )
 
 
-def _named(model: Any, given: Any, annotations: Mapping[str, object]) -> Iterator[tuple[Any, tuple[str, ...]]]:
-    """Yield the names with their models: those of subqueries are of other models."""
-    yield from ((model, path) for path in _paths(given, annotations))
-    for query in _subqueries(given):
-        asked = query.asked[0] if hasattr(query, "asked") else None
+def _named(model: Any, given: Any, query: Any) -> Iterator[_Path]:
+    """Yield the names with their models: those of subqueries and joins are of other models."""
+    yield from _paths(model, given, query)
+    for inner in _subqueries(given):
+        asked = inner.asked[0] if hasattr(inner, "asked") else None
         inside: list[Any] = [] if asked is None else [condition for _, condition in asked.inside]
         columns = asked.columns.names if asked is not None and asked.columns is not None else ()
-        for each in (*inside, *columns, *query.order_by, *query.annotations.values(), *query.select):
-            yield from _named(query.model, each, query.annotations)
-        for side in sides_of(query.where):
+        for each in (*inside, *columns, *inner.order_by, *inner.annotations.values(), *inner.select):
+            yield from _named(inner.model, each, inner)
+        for side in sides_of(inner.where):
             if isinstance(side, ResolvedOuterRef):
-                yield model, tuple(str(side.name).split("__"))  # type: ignore[attr-defined]  # the stubs lack it
-            elif isinstance(side, Col):
-                yield side.target.model, (side.target.attname,)
+                yield from _paths(model, str(side.name), query)  # type: ignore[attr-defined]  # the stubs lack it
             elif hasattr(side, "resolve_expression"):
-                yield from _named(query.model, side, query.annotations)
+                yield from _named(inner.model, side, inner)
 
 
 def _subqueries(given: Any) -> Iterator[Any]:
@@ -70,31 +71,44 @@ def _subqueries(given: Any) -> Iterator[Any]:
         yield from _subqueries(part)
 
 
-def _paths(given: Any, annotations: Mapping[str, object]) -> Iterator[tuple[str, ...]]:
+def _paths(model: Any, given: Any, query: Any) -> Iterator[_Path]:
     if isinstance(given, str | F):
         name = given.lstrip("-") if isinstance(given, str) else str(given.name)  # type: ignore[attr-defined]  # the stubs lack it
         path = tuple(name.split("__"))
         # Django rejects an annotation that has the name of a field.
-        yield from _paths(annotations[path[0]], annotations) if path[0] in annotations else (path,)
+        if path[0] in query.annotations:
+            yield from _named(model, query.annotations[path[0]], query)
+        else:
+            yield model, path
     elif isinstance(given, tuple | list):
         lookup, value = given if len(given) == 2 else ("", None)
-        yield from _paths(str(lookup), annotations)
+        yield from _paths(model, str(lookup), query)
         for each in value if isinstance(value, tuple | list) else (value,):
             if hasattr(each, "resolve_expression") and not hasattr(each, "model"):
-                yield from _paths(each, annotations)
+                yield from _paths(model, each, query)
     elif isinstance(given, Q):
         for child in given.children:
-            yield from _paths(child, annotations)
+            yield from _paths(model, child, query)
     else:
-        yield from _of_expression(given, annotations)
+        yield from _of_expression(model, given, query)
 
 
-def _of_expression(expression: Any, annotations: Mapping[str, object]) -> Iterator[tuple[str, ...]]:
+def _of_expression(model: Any, expression: Any, query: Any) -> Iterator[_Path]:
     if isinstance(expression, Col):
-        yield (expression.target.attname,)
+        yield from _of_column(expression, query)
         return
     sources: list[Any] = getattr(expression, "get_source_expressions", list)()
     key = (str(expression.key_name),) if isinstance(expression, KeyTransform) else ()
     for source in sources:
         if source is not None:
-            yield from ((*path, *key) for path in _paths(source, annotations))
+            yield from ((named, (*path, *key)) for named, path in _paths(model, source, query))
+
+
+def _of_column(column: Any, query: Any) -> Iterator[_Path]:
+    """Yield the name of a column in its own model, and those of the references that join this model."""
+    yield column.target.model, (column.target.attname,)
+    join = query.alias_map.get(column.alias)
+    while getattr(join, "parent_alias", None) is not None:
+        field = getattr(join.join_field, "field", join.join_field)
+        yield field.model, (field.name,)
+        join = query.alias_map.get(join.parent_alias)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import FieldError, SuspiciousOperation
-from django.db.models import Avg, Count, F, Max, Q
+from django.db.models import Avg, Count, F, Max, OuterRef, Q, Subquery
 from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Lower
 from django.test import Client
@@ -192,6 +192,27 @@ def test_annotation_stands_for_its_attribute(table: Table) -> None:
         safes.order_by("-heaviest")
     with pytest.raises(DisallowedLookup):
         safes.values("heaviest")
+
+
+#: Annotations from before the call, whose values are secrets of other models, or of a related object that is one.
+ANNOTATED: dict[str, Callable[[Any], Any]] = {
+    "attribute of a related object": lambda locks: locks.annotate(x=F("safe__pin")),
+    "related object of a secret": lambda locks: locks.annotate(x=F("safe__parent__name")),
+    "aggregate": lambda locks: locks.annotate(x=Max("safe__text")),
+    "subquery": lambda locks: locks.annotate(x=Subquery(Safe.objects.filter(pk=OuterRef("safe")).values("pin"))),
+}
+
+
+@pytest.mark.parametrize("name", ANNOTATED)
+def test_annotation_stands_for_attributes_of_others(table: Table, name: str) -> None:
+    locks = ANNOTATED[name](Lock.objects.allow_in_memory()).without_secrets()
+    with pytest.raises(DisallowedLookup):
+        locks.order_by("x")
+
+
+def test_other_side_of_secret_reference_is_refused(table: Table) -> None:
+    with pytest.raises(DisallowedLookup, match="'safe__name'"):
+        Safe.objects.without_secrets().allow_in_memory().filter(safe__name="Front")
 
 
 #: The asynchronous variants, each with a secret.

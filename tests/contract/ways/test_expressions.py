@@ -205,6 +205,9 @@ QUERIES: dict[str, Callable[[Shop], Any]] = {
     "aggregate of an aggregate of groups": lambda s: (
         mem(s.all(s.Order)).order_by().values("status").annotate(x=Sum("total")).distinct().aggregate(n=Max("x"))
     ),
+    "distinct rows in the order of another column": lambda s: list(
+        mem(s.all(s.Order)).alias(x=F("total") + 1).order_by("x").values_list("status").distinct()
+    ),
     "distinct values of a reference that is a part of the key": lambda s: sorted(
         mem(s.all(s.Line)).order_by().values_list("order__status", "number").distinct()
     ),
@@ -388,6 +391,7 @@ def test_keys_still_serve_the_other_conditions(shops: tuple[Shop, Shop]) -> None
         lambda found: found.annotate(x=Func("name", function="SOUNDEX")),
         lambda found: found.annotate(x=Func("name", function="UPPER", template="%(function)s(%(expressions)s) || 'x'")),
         lambda found: found.annotate(x=fn.Collate("name", "nocase")),
+        lambda found: found.annotate(x=Max(Window(fn.RowNumber()))),
         lambda found: found.alias(x=Subquery(found.filter(pk=OuterRef("pk")), template="ARRAY(%(subquery)s)")),
         lambda found: found.annotate(x=sum([F("name")] * 200, start=F("name"))),
     ],
