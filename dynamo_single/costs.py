@@ -21,8 +21,8 @@ __all__ = ["Cost", "Costs", "measure_requests"]
 class Cost(Struct, frozen=True):
     """The cost of one request.
 
-    ``items_read`` counts the items that DynamoDB reads and charges for, and ``items_returned`` those that the filter
-    leaves. A failed request does not report its units: they count as 0, and ``error`` contains the error code.
+    ``items_read`` counts the items that DynamoDB reads and charges for, and ``items_returned`` the items that match
+    the filter. A failed request does not report its units: they count as 0, and ``error`` contains the error code.
     ``seconds`` is the duration.
     """
 
@@ -101,9 +101,9 @@ class Costs:
 
 @contextmanager
 def measure_requests() -> Iterator[Costs]:
-    """Add up the cost of the requests in the block. Blocks may be nested, and each counts all requests in it.
+    """Add up the cost of the requests in the block. Blocks can be nested; each counts all requests in it.
 
-    Requests of other threads do not count, except those that the block's own reads and ``sync_to_async`` use.
+    Requests of other threads do not count, except of threads that the block's own reads and ``sync_to_async`` use.
     """
     costs = Costs()
     with listening(lambda sent: costs.add(Cost.of(sent))):

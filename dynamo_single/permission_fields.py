@@ -1,4 +1,4 @@
-"""The attribute for permissions, and the form fields that offer them by name.
+"""The attribute that stores permissions, and its form fields.
 
 This module depends on Django's forms, but not on users, groups or the admin.
 """
@@ -15,17 +15,17 @@ from dynamo_single.orm.schema.attributes import UnicodeSetAttribute
 from dynamo_single.orm.schema.fields import base
 from dynamo_single.permissions import permission_choices
 
-NO_PERMISSION = _("%(value)s is no permission: it has the form app_label.codename.")
+NO_PERMISSION = _("%(value)s is not a permission. Write it as app_label.codename.")
 
 
 def is_permission(text: str) -> bool:
-    """Return whether a text has the form of a permission of any app."""
+    """Return whether a string is an app label and a codename; neither has to exist."""
     label, _dot, codename = text.partition(".")
     return label.isidentifier() and bool(codename) and "." not in codename and not any(map(str.isspace, codename))
 
 
 class PermissionsFormField(forms.MultipleChoiceField):
-    """A choice of permissions. It also accepts permissions of apps that are not installed."""
+    """A choice of permissions, which also accepts permissions of apps that are not installed."""
 
     default_error_messages: ClassVar[dict[str, Any]] = {"invalid_choice": NO_PERMISSION}
 
@@ -37,21 +37,21 @@ class PermissionsFormField(forms.MultipleChoiceField):
         return is_permission(str(value))
 
     def prepare_value(self, value: object) -> object:
-        """Return a list: Django's widgets treat a set as one value."""
+        """Return a set as a sorted list, because Django's widgets treat a set as a single value."""
         return sorted(value) if isinstance(value, set) else value
 
     def clean(self, value: object) -> set[str] | None:
-        """Return the set of the chosen permissions, or ``None`` if there are none."""
+        """Return the selected permissions, or ``None`` if the user selected none."""
         return set(super().clean(value)) or None
 
 
 class ShowsAllChosen:
-    """A widget that also offers chosen values without a choice, so that saving a form does not remove them."""
+    """A widget that adds options for selected values without a choice, so that saving the form keeps them."""
 
     choices: Any
 
     def optgroups(self, name: str, value: list[str], attrs: object = None) -> Any:
-        """Return Django's groups of options, with the unknown ones last."""
+        """Return Django's option groups, followed by the values without a choice."""
         declared = self.choices
         known = {option for option, _label in declared}
         unknown = [text for text in value if text and text not in known]
@@ -64,20 +64,20 @@ class ShowsAllChosen:
 
 
 class PermissionsSelect(ShowsAllChosen, forms.SelectMultiple):
-    """The permissions as a multiple select."""
+    """A multiple select of permissions."""
 
 
 class PermissionsField(base.SetField):
-    """The Django field of permissions."""
+    """The model field of ``PermissionsAttribute``."""
 
     def formfield(self, **kwargs: object) -> Any:
-        """Return a choice of permissions by name."""
+        """Return the form field with a choice of permissions."""
         offered = {"form_class": PermissionsFormField, "widget": PermissionsSelect, **kwargs}
-        # SetField would otherwise add the arguments of a field of lines.
+        # SetField.formfield() would add arguments of a text area.
         return super(base.SetField, self).formfield(**offered)
 
     def validate(self, value: Any, model_instance: object) -> None:
-        """Reject texts that are not permissions."""
+        """Raise ``ValidationError`` for strings that are not permissions."""
         super().validate(value, model_instance)
         wrong = sorted(text for text in value or () if not is_permission(text))
         if wrong:

@@ -1,7 +1,7 @@
-"""Permissions as texts: which exist, their names, and how an authentication backend checks them.
+"""Permissions as strings, their names, and the backend methods that check them.
 
-A permission is ``app_label.codename``, stored with users and groups. If an SQL database contains Django's
-``Permission`` rows, this module adds those that Django does not create. It must not depend on how users are stored.
+A permission is the string ``app_label.codename``, which users and groups store. If an SQL database contains Django's
+``Permission`` rows, this module adds the rows that Django does not create. It must not depend on the storage of users.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ else:
 
 
 def permissions_of(model: Any) -> dict[str, str]:
-    """Return the codenames and names of a model's permissions: those of ``Meta`` and the default ones."""
+    """Return the codenames and names of a model's permissions, including the default permissions."""
     return computed_models.permissions_of(model)
 
 
 def all_permissions() -> frozenset[str]:
-    """Return every permission: those of this app, and those of each registered model in any database.
+    """Return all permissions of this app and of each registered model in any database.
 
     Sends no request.
     """
@@ -46,9 +46,9 @@ def all_permissions() -> frozenset[str]:
 
 
 def permission_choices() -> list[tuple[str, str]]:
-    """Return the usable permissions with their names in Django, sorted by name, as a form offers them.
+    """Return the choices of a form: permissions with their names as in Django, sorted by name.
 
-    Permissions of SQL models are omitted in a project without an SQL database. Sends no request.
+    In a project without an SQL database, omit the permissions of SQL models. Sends no request.
     """
     found = {f"{computed_models.APP}.{code}": f"DynamoDB | {name}" for code, name in computed_models.OWN.items()}
     for model in installed.get_models():
@@ -65,10 +65,10 @@ def permission_choices() -> list[tuple[str, str]]:
 def create_rows(
     app_config: Any, verbosity: int = 2, using: str = DEFAULT_DB_ALIAS, apps: Any = installed, **kwargs: object
 ) -> None:
-    """Add the ``Permission`` rows of an app's models that Django has not added, after ``migrate``; none twice.
+    """Add missing ``Permission`` rows of an app's models after ``migrate``.
 
     Django's own handler uses the models of an app's migrations. It misses models without migrations, and the
-    permissions of the trash. Does nothing if no SQL database contains ``Permission``.
+    permissions of the trash. If no SQL database contains ``Permission``, this function does nothing.
     """
     config = installed.app_configs.get(app_config.label)
     models: list[Any] = [] if config is None else [*config.get_models()]
@@ -103,23 +103,23 @@ _NATURAL_KEY = ("content_type__app_label", "content_type__model", "codename")
 
 
 class StoredPermissions(_Base):
-    """The permission methods of an authentication backend: put it before Django's backend class.
+    """The permission methods of an authentication backend, a base to list before Django's backend class.
 
-    A user's own permissions send no request. Those of groups send one strongly consistent request for a user in a
-    group, and none for others and for superusers. They are cached on the user object, as in Django. There are no
-    permissions for single objects, and none for inactive users.
+    Reading a user's own permissions sends no request. Reading the permissions of groups sends one strongly consistent
+    request if the user is in a group and not a superuser. The user object caches the result, as in Django. Inactive
+    users have no permissions, and there are no permissions for individual objects.
     """
 
     def get_user_permissions(self, user_obj: object, obj: object = None) -> set[str]:
-        """Return the permissions that are stored with the user; a superuser has all."""
+        """Return the permissions stored with the user, or all permissions for a superuser."""
         return run(self._permissions(user_obj, obj, "user"))
 
     def get_group_permissions(self, user_obj: object, obj: object = None) -> set[str]:
-        """Return the permissions of the user's groups; a superuser has all."""
+        """Return the permissions of the user's groups, or all permissions for a superuser."""
         return run(self._permissions(user_obj, obj, "group"))
 
     def get_all_permissions(self, user_obj: Any, obj: object = None) -> set[str]:
-        """Return the user's own permissions and those of the groups."""
+        """Return the permissions of the user and of the user's groups."""
         return run(self._all_permissions(user_obj, obj))
 
     async def _all_permissions(self, user_obj: Any, obj: object = None) -> set[str]:
@@ -131,22 +131,22 @@ class StoredPermissions(_Base):
         found: set[str] = user_obj._perm_cache
         return found
 
-    # If Django's ModelBackend follows this class, its asynchronous methods would read SQL tables.
+    # Without these methods, the asynchronous methods of a ModelBackend behind this class would read SQL tables.
 
     async def aget_user_permissions(self, user_obj: object, obj: object = None) -> set[str]:
-        """Return the same as ``get_user_permissions()``, asynchronously."""
+        """Return the result of ``get_user_permissions()``."""
         if self._is_overridden("get_user_permissions"):
             return await sync_to_async(self.get_user_permissions)(user_obj, obj)
         return await self._permissions(user_obj, obj, "user")
 
     async def aget_group_permissions(self, user_obj: object, obj: object = None) -> set[str]:
-        """Return the same as ``get_group_permissions()``, asynchronously."""
+        """Return the result of ``get_group_permissions()``."""
         if self._is_overridden("get_group_permissions"):
             return await sync_to_async(self.get_group_permissions)(user_obj, obj)
         return await self._permissions(user_obj, obj, "group")
 
     async def aget_all_permissions(self, user_obj: Any, obj: object = None) -> set[str]:
-        """Return the same as ``get_all_permissions()``, asynchronously."""
+        """Return the result of ``get_all_permissions()``."""
         if self._is_overridden("get_all_permissions"):
             return await sync_to_async(self.get_all_permissions)(user_obj, obj)
         return await self._all_permissions(user_obj, obj)
@@ -156,7 +156,7 @@ class StoredPermissions(_Base):
         return perm in self.get_all_permissions(user_obj, obj)
 
     async def ahas_perm(self, user_obj: object, perm: str, obj: object = None) -> bool:
-        """Return the same as ``has_perm()``, asynchronously."""
+        """Return the result of ``has_perm()``."""
         if self._is_overridden("has_perm"):
             return await sync_to_async(self.has_perm)(user_obj, perm, obj)
         return perm in await self.aget_all_permissions(user_obj, obj)
@@ -166,22 +166,22 @@ class StoredPermissions(_Base):
         return any(perm.partition(".")[0] == app_label for perm in self.get_all_permissions(user_obj))
 
     async def ahas_module_perms(self, user_obj: object, app_label: str) -> bool:
-        """Return the same as ``has_module_perms()``, asynchronously."""
+        """Return the result of ``has_module_perms()``."""
         if self._is_overridden("has_module_perms"):
             return await sync_to_async(self.has_module_perms)(user_obj, app_label)
         return any(perm.partition(".")[0] == app_label for perm in await self.aget_all_permissions(user_obj))
 
     def _is_overridden(self, name: str) -> bool:
-        """Return whether a project's class overrides a method, which is then called in a thread."""
+        """Return whether a subclass overrides a synchronous method, which must then run in a thread."""
         return getattr(type(self), name) is not getattr(StoredPermissions, name)
 
     def with_perm(
         self, perm: str, is_active: bool | None = True, include_superusers: bool = True, obj: object = None
     ) -> Any:
-        """Return the users with a permission, their own or a group's. Reads every user and filters.
+        """Return the users who have a permission themselves or through a group.
 
-        Sends one Query for the groups with the permission immediately, and one Query per megabyte of users when they
-        are read. Both are on an index and eventually consistent.
+        Sends one Query for the groups immediately. Evaluating the result reads all users, with one Query per megabyte.
+        Both use an index and are eventually consistent.
         """
         if not isinstance(perm, str):
             raise TypeError("The `perm` argument must be a string: permissions are strings here.")
@@ -201,7 +201,7 @@ class StoredPermissions(_Base):
     async def _permissions(self, user_obj: object, obj: object, source: str) -> set[str]:
         if not _may_have_any(user_obj, obj):
             return set()
-        # Django's names, so that code which deletes them to read again works.
+        # The names are Django's: projects delete these attributes to reload the permissions.
         cache = f"_{source}_perm_cache"
         if not hasattr(user_obj, cache):
             setattr(user_obj, cache, await _read(user_obj, source))

@@ -263,8 +263,8 @@ class DatabaseValidation(BaseDatabaseValidation):
         if not apps.is_installed("dynamo_single"):
             return [
                 checks.Error(
-                    f"DATABASES['{self.connection.alias}'] is dynamo_single.backend, and INSTALLED_APPS lacks "
-                    "'dynamo_single': migrate would try to make SQL tables.",
+                    f"DATABASES['{self.connection.alias}'] is dynamo_single.backend, but INSTALLED_APPS does not "
+                    "contain 'dynamo_single': migrate would try to create SQL tables.",
                     hint="Add 'dynamo_single' to INSTALLED_APPS.",
                     id="dynamo_single.E021",
                 )

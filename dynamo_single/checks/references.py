@@ -107,7 +107,10 @@ def _line_of(field: Any, layout: ModelLayout) -> str:
     arguments.append(f"on_delete=models.{'CASCADE' if takes_along else 'DO_NOTHING'}")
     line = f"Write {field.name} = models.{type(field.attribute).__name__}({', '.join(arguments)})"
     if following is None:
-        return f"{line} to keep what a deletion does today: nothing. Any other on_delete works as in Django."
+        return (
+            f"{line} to keep the current behavior, in which a deletion ignores this reference. Any other on_delete "
+            "works as in Django."
+        )
     label = f"{target._meta.object_name}.{following.name}"
     if takes_along:
         return f"{line}: {label} deletes these objects with their parent."

@@ -36,8 +36,8 @@ def check_database(app_configs: Sequence[AppConfig] | None = None, **kwargs: obj
         return []
     return [
         Warning(
-            f"DATABASES has no {DEFAULT_DB_ALIAS!r}, so that admin forms, migrate and tests fail.",
-            hint=f'Without SQL it is DATABASES = {{"{DEFAULT_DB_ALIAS}": {{"ENGINE": "{ENGINE}"}}}}.',
+            f"DATABASES has no {DEFAULT_DB_ALIAS!r}, so admin forms, migrate and tests fail.",
+            hint=f'For a project without SQL, set DATABASES = {{"{DEFAULT_DB_ALIAS}": {{"ENGINE": "{ENGINE}"}}}}.',
             id="dynamo_single.W913",
         )
     ]

@@ -39,7 +39,7 @@ def _check_names(model: type[DynamoModel], layout: ModelLayout, shape: Shape) ->
                 yield _error(
                     model,
                     "E002",
-                    f"{name} would be stored as {stored!r}, where the key {key.source!r} is stored.",
+                    f"{name} would be stored as {stored!r}, the attribute that stores the key {key.source!r}.",
                     f'Let the key be the attribute, "{{{name}}}", or give the attribute in_key_only=True.',
                 )
 
@@ -109,7 +109,7 @@ def _check_shards(model: type[DynamoModel], layout: ModelLayout, shape: Shape) -
         if stored[name].name in declared or stored[name].type != "S":
             why = f"is the attribute {stored[name].name!r}, which cannot contain the number of a shard."
         elif shape.raw_keys and key.partition.parts and not key.partition.tail:
-            why = "ends with a value of RAW_KEYS, from which the number of a shard could not be told."
+            why = "ends with a value of RAW_KEYS, which a shard number could not be separated from."
         else:
             continue
         yield _error(

@@ -1,7 +1,8 @@
 """The app's settings: one validated, immutable value for each alias of ``DYNAMO_SINGLE``.
 
-An alias is a URL or a dict; both become the same ``TableSettings``. This module depends on Django's settings, but not
-on tables, clients or models. Every wrong value raises a ``ConfigurationError`` that names the setting.
+An alias is a URL or a dict; both become the same ``TableSettings``. This module depends only on Django's
+settings: it is independent of tables, clients and models. A wrong value raises a ``ConfigurationError`` that names the
+setting.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ from dynamo_single.setting_values import (
 
 BillingMode = Literal["PAY_PER_REQUEST", "PROVISIONED"]
 Transport = Literal["direct", "botocore"]
-#: The objects for which a related object is read on access: only this one, its peers, or none.
+#: On access to a related object: read it for this object, for its peers too, or raise an error.
 FetchModeName = Literal["one", "peers", "raise"]
 FETCH_MODES: Final = get_args(FetchModeName)
-#: Whether a table is asked which migrations have been applied to its items.
+#: Whether to read from the table which migrations have been applied to its items.
 Migrations = Literal["check", "trust"]
 
 SCHEME = "dynamodb"
@@ -89,7 +90,7 @@ class TableSettings(Struct, frozen=True):
 
     @property
     def keeps_own_items(self) -> bool:
-        """Whether there is a table for the app's own items about this table: this one, or its companion."""
+        """Whether the app can store its own items about this table, here or in the companion."""
         return self.is_own_place or bool(self.companion)
 
     @property
@@ -106,10 +107,10 @@ class TableSettings(Struct, frozen=True):
 
     @property
     def own_prefix(self) -> str:
-        """The beginning of the partition keys of the app's own items about this table.
+        """The prefix of the partition keys of the app's own items about this table.
 
-        Only models' items are stored in a table with ``OWNS = False``; its companion contains the app's own items.
-        Raises ``ConfigurationError`` if it has none.
+        A table with ``OWNS = False`` contains only items of models; its companion contains the app's own items.
+        Raises ``ConfigurationError`` if the companion is missing.
         """
         if self.is_own_place:
             return ""
@@ -139,7 +140,7 @@ class TableSettings(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Where the table is, for messages: the endpoint, or AWS and its region."""
+        """The location of the table, for messages: the endpoint, or AWS and its region."""
         return self.endpoint_url or f"AWS {self.region}"
 
     def command(self, line: str) -> str:
@@ -212,7 +213,7 @@ def table_settings(alias: str = "default") -> TableSettings:
 def own_alias(alias: str = "default") -> str:
     """Return the alias of the table that stores the app's own models, such as sessions, instead of ``alias``.
 
-    It is the companion of a table with ``OWNS = False``. Raises ``ConfigurationError`` if it has none.
+    For a table with ``OWNS = False``, it is the companion. Raises ``ConfigurationError`` if the companion is missing.
     """
     found = table_settings(alias)
     return found.companion if found.own_prefix else alias
@@ -364,7 +365,8 @@ def _options_of_url(alias: str, url: str) -> dict[str, object]:
     except ValueError:
         _wrong_url(alias, "the URL cannot be read: its host or its port is malformed.")
     if parts.scheme != SCHEME:
-        _wrong_url(alias, f"the URL must begin with {SCHEME}://, not with {parts.scheme or 'nothing'}.")
+        given = f"not with {parts.scheme}" if parts.scheme else "but it is empty"
+        _wrong_url(alias, f"the URL must begin with {SCHEME}://, {given}.")
     if parts.username or parts.password:
         _wrong_url(alias, "the URL holds credentials; leave them to the AWS environment variables, profile or role.")
     if parts.fragment:
@@ -378,7 +380,7 @@ def _options_of_url(alias: str, url: str) -> dict[str, object]:
     elif parts.netloc or tls:
         _wrong_url(alias, "a port or tls needs a host before it.")
     if not options["TABLE_NAME"]:
-        _wrong_url(alias, "the URL names no table; what stands after // is the host.")
+        _wrong_url(alias, "the URL does not name a table: the part after // is the host.")
     if "REGION" not in options and not _is_loopback(parts.hostname or ""):
         _wrong_url(
             alias, "the URL does not name a region, which is required for every endpoint other than a local engine."

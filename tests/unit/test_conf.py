@@ -95,7 +95,7 @@ def test_only_loopback_is_local(url: str, local: bool) -> None:
     [
         (7, "DYNAMO_SINGLE['default'] must be a dynamodb:// URL or a dict, not int."),
         ("http://127.0.0.1:8000/single-table", "the URL must begin with dynamodb://, not with http."),
-        ("", "the URL must begin with dynamodb://, not with nothing."),
+        ("", "the URL must begin with dynamodb://, but it is empty."),
         ("dynamodb://127.0.0.1:80000/single-table", "its host or its port is malformed."),
         ("dynamodb://127.0.0.1:x/single-table", "its host or its port is malformed."),
         ("dynamodb://:8000/single-table", "a port or tls needs a host before it."),
@@ -108,9 +108,9 @@ def test_only_loopback_is_local(url: str, local: bool) -> None:
         (f"{LOCAL}?tls=yes", "tls must be true or false, not 'yes'."),
         (
             "dynamodb://127.0.0.1:8000/",
-            "the URL names no table; what stands after // is the host. The form is dynamodb:",
+            "the URL does not name a table: the part after // is the host. The form is dynamodb:",
         ),
-        ("dynamodb://orders?region=eu-west-1", "the URL names no table; what stands after // is the host."),
+        ("dynamodb://orders?region=eu-west-1", "the URL does not name a table: the part after // is the host."),
         ("dynamodb://127.0.0.1:8000/x", "DYNAMO_SINGLE['default']['TABLE_NAME'] must be 3 to 255 letters"),
         ("dynamodb://127.0.0.1:8000/a/b", "DYNAMO_SINGLE['default']['TABLE_NAME'] must be"),
         (

@@ -1,4 +1,4 @@
-"""The pages of batch actions: the user's jobs, and the progress of one with a button to resume it."""
+"""The admin pages of batch actions: the list of the user's jobs, and the page of a job."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SIZE: Final = 20
 
 
 def urls(site: AdminSite) -> list[URLPattern]:
-    """Return the addresses of a job, and of the list of jobs."""
+    """Return the URL patterns of the list of jobs and of the page of a job."""
 
     def page(request: HttpRequest, job_id: str) -> HttpResponseBase:
         return job_page(site, request, job_id)
@@ -42,7 +42,7 @@ def urls(site: AdminSite) -> list[URLPattern]:
 
     shown: Any = site.admin_view(page)
     for alias in connections:
-        # With ATOMIC_REQUESTS, the log entries would come after the record of the batch's end.
+        # With ATOMIC_REQUESTS, the log entries would be stored after the end of the batch is recorded.
         shown = transaction.non_atomic_requests(using=alias)(shown)
     return [
         path("dynamodb/jobs/", site.admin_view(page_of_all), name="dynamodb_jobs"),
@@ -51,7 +51,7 @@ def urls(site: AdminSite) -> list[URLPattern]:
 
 
 def url_of(site: AdminSite, job: AdminJob) -> str:
-    """Return the address of a job's page."""
+    """Return the URL of a job's page."""
     return reverse("admin:dynamodb_job", args=[job.job_id], current_app=site.name)
 
 
@@ -67,10 +67,10 @@ def may_have_jobs(site: AdminSite, request: HttpRequest) -> bool:
 
 
 def jobs_page(site: AdminSite, request: HttpRequest) -> HttpResponseBase:
-    """Return the user's own jobs that have not expired, newest first, ``SIZE`` on a page.
+    """Show the jobs of the user that have not expired, newest first, ``SIZE`` on a page.
 
-    Sends one Query for each megabyte. A job of 5,000 objects has about 200 KB, and at most 400 KB. It skips and logs a
-    damaged job. If it is unreadable, another Query reads the newest other jobs.
+    Sends one Query per megabyte. A job with 5,000 objects takes about 200 KB, and no job exceeds 400 KB. The page skips
+    a damaged job and logs a warning. If a job is unreadable, another Query reads the newest other jobs.
     """
     if request.method not in {"GET", "HEAD"}:
         return HttpResponseNotAllowed(["GET", "HEAD"])
@@ -100,11 +100,12 @@ def _address(cursor: str | None) -> str:
 
 
 def job_page(site: AdminSite, request: HttpRequest, job_id: str) -> HttpResponseBase:
-    """Show a job, its failures as CSV or its state as JSON, or resume it by POST. Other users than its creator get a
-    404 response.
+    """Show a job, download its failures as CSV, return its state as JSON, or resume it (POST).
 
-    Sends a GetItem. For POST, it also sends the requests of ``run_batches()``, or a TransactWriteItems that passes the
-    job to a worker; and a PutItem if the job undoes another one. It checks the permissions again each time.
+    Only the user who created the job can open it; others get a 404 response. Each request checks the permissions again.
+
+    Sends a GetItem. POST also sends the requests of ``run_batches()``, or a TransactWriteItems that passes the job to a
+    worker. Undoing a job sends an additional PutItem.
     """
     if request.method not in {"GET", "HEAD", "POST"}:
         return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
@@ -126,21 +127,21 @@ def job_page(site: AdminSite, request: HttpRequest, job_id: str) -> HttpResponse
     try:
         _continue(site, request, modeladmin, job)
     except StaleObject:
-        # Another process has claimed it. The page shows the progress of that process.
+        # Another process has claimed the job, and the page shows its progress.
         job = _of(request, job_id)
     return _state(job) if is_for_script else HttpResponseRedirect(url_of(site, job))
 
 
 def _continue(site: AdminSite, request: HttpRequest, modeladmin: Any, job: AdminJob) -> None:
-    """Pass a job to the site's worker, or run its next batches if there is none, or if the user chose this page.
+    """Pass a job to the site's worker, or run its next batches if the site has no worker or the user chose this page.
 
-    Does nothing while another process works on a batch.
+    Do nothing if another process is running a batch.
     """
     if job.is_claimed:
         return
     is_for_worker = not job.is_done and not job.needs_page and not modeladmin.jobs_need_request
     if is_for_worker and "here" not in request.POST:
-        # Without it, nothing tells which of the backends may say that the user is still active.
+        # The worker asks this backend whether the user is still active.
         backend = request.session.get(BACKEND_SESSION_KEY)
         arguments = {"user_key": job.user_key, "job_id": job.job_id, "language": get_language() or "en"}
         if job.is_queued or (backend and jobs.queue(site, job, {**arguments, "backend": backend})):
@@ -150,7 +151,7 @@ def _continue(site: AdminSite, request: HttpRequest, modeladmin: Any, job: Admin
 
 
 def _state(job: AdminJob) -> JsonResponse:
-    """Return what the page's script shows and needs."""
+    """Return the state of a job for the page's script."""
     state = {"done": job.position, "total": job.total, "failed": job.failed, "stopped": bool(job.stopped)}
     return JsonResponse({**state, "claimed": job.is_claimed, "queued": job.is_queued})
 
@@ -170,7 +171,7 @@ def _of(request: HttpRequest, job_id: str) -> AdminJob:
 
 
 def admin_of(site: AdminSite, job: AdminJob) -> Any:
-    """Return the admin of a job's model; raise ``Http404`` if the site has none, or for an unknown action."""
+    """Return the admin of a job's model, or raise ``Http404`` if the site has no such admin or action."""
     try:
         model = apps.get_model(job.label)
     except LookupError as error:
@@ -181,7 +182,7 @@ def admin_of(site: AdminSite, job: AdminJob) -> Any:
 
 
 def _title(site: AdminSite, job: AdminJob) -> str:
-    """Return the title of a job, or an empty string for an unknown action or model."""
+    """Return the title of a job, or an empty string if its action or model is unknown."""
     titles = {
         "delete": _("Delete %(count)d %(items)s"),
         "purge": _("Delete %(count)d %(items)s permanently"),
@@ -195,13 +196,13 @@ def _title(site: AdminSite, job: AdminJob) -> str:
 
 
 def may_undo(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> bool:
-    """Return whether a finished job moved objects to the trash, and the user may restore them."""
+    """Return whether a job has moved all its objects to the trash and the user may restore them."""
     is_undone_by_restoring = job.action == "delete" and trash.has_trash(modeladmin.model) and job.is_done
     return is_undone_by_restoring and is_allowed(request, modeladmin, "restore")
 
 
 def _undo(site: AdminSite, request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> HttpResponseBase:
-    """Create the job that restores the objects of a job, and begin it: the button has confirmed it."""
+    """Create and start a job that restores the objects of another job. The button is the confirmation."""
     if not may_undo(request, modeladmin, job):
         raise PermissionDenied
     undoing = jobs.create_job(request, modeladmin, "restore", job.keys)
@@ -210,14 +211,14 @@ def _undo(site: AdminSite, request: HttpRequest, modeladmin: DynamoModelAdmin, j
 
 
 def _seen_failures(site: AdminSite, request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> list[Any]:
-    """Return the stored failures of objects that the user may see."""
+    """Return the stored failures, without objects that are hidden from the user."""
     keys = [key for key, _name, _text in job.failures]
     seen = visible_keys(site, request, modeladmin.model, keys) if keys else set()
     return [each for each in job.failures if each[0] in seen]
 
 
 def _failures(site: AdminSite, request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> HttpResponseBase:
-    """Return the key, the name and the error of each listed failure as CSV."""
+    """Return a CSV file with the key, name and error of each failure."""
     found = _seen_failures(site, request, modeladmin, job)
     rows = [[spreadsheets.quoted(str(cell)) for cell in each] for each in found]
     text = spreadsheets.as_csv([[_("Key"), _("Object"), _("Error")], *rows])
@@ -226,7 +227,10 @@ def _failures(site: AdminSite, request: HttpRequest, modeladmin: DynamoModelAdmi
 
 
 def _confirmation(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> dict[str, object]:
-    """Return the text that confirms a job before it begins. Sends the requests of ``confirmations.job_text()``."""
+    """Return the question that the user confirms before the job starts.
+
+    Sends the requests of ``confirmations.job_text()``.
+    """
     if job.is_done or job.position or job.queued_at:
         return {}
     if job.action == "restore":

@@ -1,7 +1,8 @@
-"""Run a job in a worker: as its owner, whose permissions are checked before each batch, and without a browser.
+"""Run a job in a worker process on behalf of its owner.
 
-Hooks of the project get a request with a user and with messages. What only a browser sends is missing: a hook that uses
-it stops the job, which its owner then runs on the job's page.
+The worker checks the owner's permissions before each batch. The project's hooks get a request that has a user and
+messages, but no session, headers or other data of a browser. If a hook uses such data, the job stops, and its owner can
+resume it on the job's page.
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ from dynamo_single.exceptions import InvalidValue, StaleObject
 
 logger = logging.getLogger("dynamo_single.admin")
 
-#: The attributes of ``HttpRequest`` that only a browser's request has.
+#: The attributes of ``HttpRequest`` that contain data of a browser.
 _OF_BROWSERS: Final = ("COOKIES", "META", "resolver_match")
 
 
 class NeedsBrowser(Exception):
-    """A hook used a part of the request that a worker does not have. This exception stays inside the admin."""
+    """A hook used an attribute that the request of a worker does not have. The admin catches this exception."""
 
 
 class WorkerRequest(HttpRequest):
-    """The request of a job in a worker: POST to the job's page, by its owner, without any data.
+    """The request that a worker passes to hooks: a POST request of the job's owner to the job's page, without data.
 
-    ``missing`` is the first attribute that code has used and that only a browser's request has: cookies, headers, the
-    session, and attributes that middleware sets.
+    ``missing`` is the name of the first attribute that a hook used and that needs a browser: cookies, headers, the
+    session, or an attribute that middleware sets.
     """
 
     def __init__(self, site: Any, path: str) -> None:
@@ -61,7 +62,7 @@ class WorkerRequest(HttpRequest):
 
 
 class _Messages(BaseStorage):
-    """Keeps messages in memory, from where they go to the job."""
+    """Keep messages in memory until ``run_job()`` adds them to the job."""
 
     def _get(self, *args: Any, **kwargs: Any) -> tuple[list[Any], bool]:
         return [], True
@@ -71,11 +72,13 @@ class _Messages(BaseStorage):
 
 
 def run_job(site: Any, arguments: dict[str, str], seconds: float) -> None:
-    """Run batches of a job for some seconds, and pass the rest to another task.
+    """Run batches of a job for ``seconds``, and enqueue another task for the rest.
 
-    Sends a GetItem, the requests of ``jobs.run_batches()``, those that read the user and the permissions before each
-    batch, and a TransactWriteItems if the job is not done. Does nothing if a later task replaces this one, or if the
-    job has expired, stopped or is done. While another process works on the job, it only delays the task.
+    Do nothing if a later task has replaced this one, or if the job is done, stopped or expired. If another process is
+    running a batch, enqueue the task again for a later time.
+
+    Sends a GetItem and the requests of ``jobs.run_batches()``. Before each batch it reads the user and the user's
+    permissions. If the job is not done, it sends a TransactWriteItems.
     """
     with translation.override(arguments["language"]):
         job = _current_job(arguments)
@@ -84,7 +87,7 @@ def run_job(site: Any, arguments: dict[str, str], seconds: float) -> None:
         if job is None or job.is_done or job.stopped:
             return
         if job.claimed_at is not None:
-            # Saving the job would fail the process that works on it.
+            # Saving the job would make the process that is running it fail.
             lapses = (CLAIM_TIME - (clock.now() - job.claimed_at)).total_seconds()
             site.enqueue_job(arguments, max(lapses, 0) + 1)
             return
@@ -93,7 +96,7 @@ def run_job(site: Any, arguments: dict[str, str], seconds: float) -> None:
 
 
 def _current_job(arguments: dict[str, str]) -> AdminJob | None:
-    """Return the job, or ``None`` if this task has nothing left to do for it."""
+    """Return the job, or ``None`` if this task does not need to run it."""
     key = {"user_key": arguments["user_key"], "job_id": arguments["job_id"]}
     try:
         job = AdminJob.objects.consistent().get(**key)
@@ -109,7 +112,7 @@ def _current_job(arguments: dict[str, str]) -> AdminJob | None:
 
 
 def _run(site: Any, job: AdminJob, arguments: dict[str, str], seconds: float) -> AdminJob | None:
-    """Run batches, and return the job as it is stored."""
+    """Run batches, and return the stored job."""
     modeladmin = views.admin_of(site, job)
     request = WorkerRequest(site, views.url_of(site, job))
     refusal = _refusal(request, modeladmin, job, arguments)
@@ -118,7 +121,7 @@ def _run(site: Any, job: AdminJob, arguments: dict[str, str], seconds: float) ->
     except StaleObject:
         return _current_job(arguments)
     except NeedsBrowser:
-        pass  # outside of a batch; inside, the batch has stopped the job
+        pass  # raised outside a batch; run_batches() handles it within one
     except DAMAGE_ERRORS as error:
         logger.exception("The job %s of %s stopped at an item that cannot be read.", job.pk, job.label)
         user = request.__dict__.get("user")
@@ -126,11 +129,11 @@ def _run(site: Any, job: AdminJob, arguments: dict[str, str], seconds: float) ->
         job.save()
     if request.missing:
         logger.warning(
-            "The job %s of %s uses request.%s, which workers do not have. It continues on its page. Set "
-            "jobs_need_request = True on %s.",
+            "A hook used request.%s, which workers do not have, and stopped job %s of %s. Its page can resume it. To "
+            "run such jobs only on their pages, set jobs_need_request = True on %s.",
+            request.missing,
             job.pk,
             job.label,
-            request.missing,
             type(modeladmin).__name__,
         )
         job.needs_page, job.stopped = True, _lacking(request)
@@ -148,7 +151,7 @@ def _lacking(request: WorkerRequest) -> str:
 
 
 def _refusal(request: WorkerRequest, modeladmin: Any, job: AdminJob, arguments: dict[str, str]) -> Callable[[], str]:
-    """Return a function that reads the user again, and returns the reason why the job may not continue."""
+    """Return a function that reads the user again, and returns an error message if the user may not run the job."""
 
     def refusal() -> str:
         if request.missing:
@@ -164,7 +167,7 @@ def _refusal(request: WorkerRequest, modeladmin: Any, job: AdminJob, arguments: 
 
 
 def _user_of(arguments: dict[str, str]) -> Any:
-    """Return the user as the session's backend does, or ``None`` if the user or the backend is gone."""
+    """Return the user from the backend of the user's session, or ``None`` if one of them no longer exists."""
     if arguments["backend"] not in settings.AUTHENTICATION_BACKENDS:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Propose keys for what the page of a large list leaves out, for developers. Does not send requests."""
+"""Propose keys to developers for the features that the page of a large list omits. Does not send requests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dynamo_single.orm.results import objects
 
 
 def advice(changelist: KeyChangeList) -> list[tuple[str, str]]:
-    """Return what a page leaves out and how a developer can fix it; does not use the rows that are held in memory."""
+    """Return each feature that a page omits, and a fix for developers. Does not use the rows in memory."""
     rows = in_memory.without_cache(changelist.without_search()).order_by()
     limit = f"list_max_in_memory ({in_memory.limit_of(changelist.model_admin)})"
     if in_memory.is_heavy(changelist.request, changelist.model_admin):
@@ -28,9 +28,7 @@ def advice(changelist: KeyChangeList) -> list[tuple[str, str]]:
     found = []
     for each in (*changelist.lacking, *_unsupported_search(changelist, rows), *_unsupported_columns(changelist)):
         counted = (
-            f"It is worked out of all rows, which no key does: raise {limit}, or leave it out."
-            if each.is_counted
-            else ""
+            f"It needs all rows, and no key can replace them. Raise {limit}, or remove it." if each.is_counted else ""
         )
         key = "" if each.asked is None else key_for(each.asked, rows)
         found.append((each.what, " ".join(filter(None, (counted, key)))))
@@ -38,7 +36,7 @@ def advice(changelist: KeyChangeList) -> list[tuple[str, str]]:
 
 
 def scan_advice(changelist: KeyChangeList) -> list[tuple[str, str]]:
-    """Return why the page scans, the key with which it would not, and the order that it leaves out."""
+    """Return the queries for which the page scans or omits an order, each with the key that would support it."""
     root: Any = changelist.root_queryset
     rows = in_memory.without_cache(root).order_by()
     orders = [(each.what, "" if each.asked is None else key_for(each.asked, rows)) for each in changelist.lacking]
@@ -46,7 +44,7 @@ def scan_advice(changelist: KeyChangeList) -> list[tuple[str, str]]:
 
 
 def key_for(asked: Callable[[Rows], Rows], rows: Rows) -> str:
-    """Describe the key that supports a query, or propose one; if no key can support it, say so."""
+    """Return a sentence about a key for a query: an existing key, a proposal, or that no key can support it."""
     try:
         queryset = asked(rows)
         state = state_of(queryset)
@@ -70,13 +68,13 @@ def ordering(*names: object) -> Callable[[Rows], Rows]:
 
 
 def filtering(lookup: str, value: object) -> Callable[[Rows], Rows]:
-    """Return a function that filters rows by a value, or by its absence if the value is ``None``."""
+    """Return a function that filters rows by a value; ``None`` selects the rows without a value."""
     name, _separator, operator = lookup.rpartition("__")
     return lambda rows: rows.filter(**({f"{name}__isnull": True} if value is None else {f"{name}__{operator}": value}))
 
 
 def example_value(rows: Any, name: str) -> Any:
-    """Return a value of an attribute from the rows of the page as an example; ``None`` if no row has one."""
+    """Return an example value of an attribute from the rows of the page, or ``None``."""
     return next((found for row in rows if (found := row.__dict__.get(name)) is not None), None)
 
 
@@ -94,7 +92,7 @@ def _unsupported_search(changelist: KeyChangeList, rows: Rows) -> Iterator[Missi
 
 
 def _unsupported_columns(changelist: KeyChangeList) -> Iterator[MissingPart]:
-    """Yield the columns that cannot be sorted because no key has their order."""
+    """Yield the columns that no key can sort."""
     named = {each.what for each in changelist.lacking}
     for name in changelist.unserved:
         what, asked = column_order(changelist, name)
@@ -103,6 +101,6 @@ def _unsupported_columns(changelist: KeyChangeList) -> Iterator[MissingPart]:
 
 
 def column_order(changelist: KeyChangeList, name: Any) -> tuple[str, Callable[[Rows], Rows]]:
-    """Return the name of the order by a column, and the function that orders rows by it."""
+    """Return a description of the order by a column, and a function that orders rows by it."""
     shown = label_for_field(name, changelist.model, changelist.model_admin)
     return _("the order by %(column)s") % {"column": shown}, ordering(changelist.get_ordering_field(name))

@@ -1,7 +1,7 @@
-"""The search of a list: ``search_fields`` with Django's prefixes and suffixes.
+"""Search a list by ``search_fields``, with Django's prefixes and suffixes.
 
-Among rows in memory, every word is found anywhere in any field, regardless of case, as in Django. If there are too many
-rows, keys search for the complete text.
+If the rows fit in memory, the search works as in Django: it finds each word at any position in any field, and ignores
+case. Otherwise, it queries by keys, and uses the complete search text.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _PREFIXES = {"^": "istartswith", "=": "iexact"}
 
 
 def lookups(model: type[DynamoModel], name: str) -> list[str]:
-    """Return the lookups of a search field, as in Django: ``icontains`` unless its prefix or suffix says otherwise.
+    """Return the lookups of a search field: ``icontains``, or the lookup of its prefix or suffix, as in Django.
 
-    A primary key of several attributes is searched in each of them.
+    A primary key with several attributes has a lookup for each of them.
     """
     if name.startswith("@"):
-        raise NotSupported(f"search_fields: {name!r}: there is no full-text search. Leave the @ out.")
+        raise NotSupported(f"search_fields: {name!r}: full-text search is not supported. Remove the @.")
     path, lookup = name, "icontains"
     if name[:1] in _PREFIXES:
         path, lookup = name[1:], _PREFIXES[name[0]]
@@ -54,7 +54,7 @@ def path_of(model: type[DynamoModel], name: str) -> str:
 
 
 def _has_lookup(model: type[DynamoModel], name: str) -> bool:
-    """Return whether a search field ends with a lookup, rather than with an attribute of a related object."""
+    """Return whether the last part of a search field is a lookup rather than an attribute."""
     path, _separator, lookup = name.rpartition("__")
     field = paths.field_at(model, path)
     is_path = paths.leads_on(model, name) and paths.field_at(model, name) is not None
@@ -62,12 +62,12 @@ def _has_lookup(model: type[DynamoModel], name: str) -> bool:
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a search; text in quotation marks is one word."""
+    """Split a search text into words. Quoted text is a single word."""
     return ["".join(found) for found in _WORDS.findall(text)]
 
 
 def contains_words(queryset: QuerySet[DynamoModel], fields: Sequence[str], text: str) -> QuerySet[DynamoModel]:
-    """Return the rows with every word of a text in one of the fields, except fields of an unsuitable type."""
+    """Return the rows that contain each word of a text in at least one field. Skip fields of an unsuitable type."""
     named = [lookup for name in fields for lookup in lookups(queryset.model, name)]
     words = []
     for word in split_words(text):
@@ -75,17 +75,17 @@ def contains_words(queryset: QuerySet[DynamoModel], fields: Sequence[str], text:
         if not conditions:
             return queryset.none()
         words.append(Q.create(conditions, connector=Q.OR))
-    # One filter: words that related objects contain are those of one related object, as in Django.
+    # As in Django, a single filter() requires one related object to contain all the words.
     return queryset.filter(*words)
 
 
 def _fits_type(queryset: QuerySet[DynamoModel], lookup: str, word: str) -> bool:
-    """Return whether a word can be a value of the attribute that it is compared with."""
+    """Return whether the type of a lookup's attribute accepts a word."""
     try:
         model, rest = paths.end_of(queryset.model, lookup)
         if model is not queryset.model or rest != lookup:
             return _fits_related(model, rest, word)
-        # Conditions of filters over relations are read later, and do not matter here.
+        # Filters over relations do not affect the type of this attribute.
         rows = queryset._asking(replace(queryset._asked, inside=()))
         objects.plan(state_of(rows.filter(**{lookup: word}).order_by()))
     except (InvalidValue, ValidationError, ValueError):
@@ -94,7 +94,7 @@ def _fits_type(queryset: QuerySet[DynamoModel], lookup: str, word: str) -> bool:
 
 
 def _fits_related(model: Any, lookup: str, word: str) -> bool:
-    """Return whether a word can be a value of an attribute of a related object, which any key may reach."""
+    """Return whether the type of a related object's attribute accepts a word, with or without a key."""
     rows = model._base_manager.all()
     rows = rows._asking(replace(rows._asked, cached_lists=CachedLists(1)))
     with suppress(NoAccessPattern):
@@ -103,9 +103,10 @@ def _fits_related(model: Any, lookup: str, word: str) -> bool:
 
 
 def search_by_keys(queryset: Any, fields: Sequence[str], text: str) -> tuple[object, list[str]]:
-    """Return the rows that keys find by the beginning or the complete text, and the fields that were searched.
+    """Return a queryset that finds the text by keys, and the names of the fields that it searches.
 
-    If there is no such field, the queryset is one that no key supports.
+    The text matches the start of a value, or the whole value. If no key supports any field, the queryset raises
+    ``NoAccessPattern``.
     """
     found, used = None, []
     for name in fields:
@@ -122,10 +123,10 @@ def search_by_keys(queryset: Any, fields: Sequence[str], text: str) -> tuple[obj
 
 
 def supported_lookup(queryset: QuerySet[DynamoModel], name: str, text: str) -> list[str]:
-    """Return the first lookup of a search field that a key supports, regardless of case if there is a copy for that."""
+    """Return the first lookup of a search field that a key supports; those that ignore case come first."""
     path = path_of(queryset.model, name)
     if paths.leads_on(queryset.model, path):
-        return []  # the related objects are read first, which a scan does
+        return []  # stepwise scans search related objects
     whole = name.startswith("=") or name.endswith(("__exact", "__iexact"))
     for lookup in ("iexact", "exact") if whole else ("istartswith", "startswith"):
         try:
@@ -137,7 +138,7 @@ def supported_lookup(queryset: QuerySet[DynamoModel], name: str, text: str) -> l
 
 
 def result_text(used: Sequence[str], text: str) -> str:
-    """Return the description of a search by keys, for the users of the list."""
+    """Describe a search by keys to the user of the list."""
     return _("Results where %(fields)s starts with “%(text)s” (case-sensitive).") % {
         "fields": ", ".join(used),
         "text": text,

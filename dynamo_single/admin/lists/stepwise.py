@@ -44,7 +44,7 @@ _SALT = "dynamo_single.admin.scanning"
 
 
 class ScanProgress(Struct, frozen=True):
-    """The progress of a scan: the cursor of the next step, and what was read, found and consumed so far.
+    """The progress of a scan: the cursor of the next step, and the totals so far.
 
     ``is_over`` is set if there are no more rows, or if the budget is used up, and ``follows`` if the related objects of
     each row are read because more of them match than a list may hold.
@@ -89,7 +89,7 @@ def read_progress(request: HttpRequest, text: str) -> ScanProgress | None:
         found = signing.loads(text, salt=_salt(request))
         if not found:
             return None
-        # A position of before says nothing about related objects.
+        # The position of an older link can lack ``follows``.
         cursor, read, total, requests, units, follows = [*found, False][:6]
         return ScanProgress(cursor, read, total, requests, units, follows=follows)
     except (signing.BadSignature, ValueError) as error:
@@ -108,8 +108,8 @@ def scan_budget(model_admin: Any) -> int:
 def next_rows(changelist: KeyChangeList, wanted: int, before: ScanProgress) -> tuple[list[Any], ScanProgress]:
     """Return the next rows, ``wanted`` or a few more if there are that many, and the progress after them.
 
-    Reads about as many items as a list may hold in memory, and no more than the rest of the budget and one chunk. If it
-    reads the related objects of each row, it ends after about a hundred requests.
+    Reads about as many items as a list may hold in memory, and at most the rest of the budget plus one chunk. If each
+    row requires its related objects, the step ends after about a hundred requests.
     """
     queryset, admin = changelist.queryset, changelist.model_admin
     limit, budget = in_memory.others_limit_of(admin) or _CHUNK, scan_budget(admin)
@@ -177,7 +177,7 @@ class KeyPage(Page):  # type: ignore[type-arg]  # not generic at run time
         self._has_more = has_more
 
     def has_next(self) -> bool:
-        """Whether there is a page after this one."""
+        """Return whether a next page exists."""
         return self._has_more
 
 

@@ -1,7 +1,7 @@
-"""Hide secrets and hidden objects in what pages show without an input: the columns of lists, and read-only fields.
+"""Hide secrets and hidden objects in the columns of lists and in read-only fields.
 
-Django shows a column or a field by its name, or by a callable. These functions replace names with callables, after a
-page has been made and before it is rendered. Names of methods remain: they are code of the project.
+Django displays a column or a field by its name or with a callable. After the view has created a page, these functions
+replace names of attributes with callables. They keep names of methods, which are code of the project.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dynamo_single.backend.errors import is_stored_in_dynamodb
 
 
 def hide_in_view(owner: Any, view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Return a view of Django's ``ModelAdmin`` whose lists and forms hide the same as those of ``DynamoModelAdmin``."""
+    """Wrap a view of Django's ``ModelAdmin`` to hide the same values as ``DynamoModelAdmin``."""
 
     @functools.wraps(view)
     def shown(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:

@@ -1,8 +1,8 @@
 """Verify a whole table: find inconsistent items, and repair them.
 
-A Scan reads the table, and BatchGetItems read the items related to each page, so that memory does not grow with the
-table. Anything suspicious is read again with all related items in one transaction. This module does not depend on what
-is checked.
+A Scan reads the table, and BatchGetItem requests read the items related to each page, so memory does not grow with the
+table. One transaction reads each suspicious item again with all related items. This module is independent of the
+individual checks.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def verify(
     rate: float | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Iterator[Finding]:
-    """Yield the inconsistencies of a table, given as its alias. Reads the whole table and writes nothing.
+    """Yield the inconsistencies of a table, given by its alias. Reads the whole table and does not write.
 
     Sends one strongly consistent Scan, a BatchGetItem for each hundred related items, and one TransactGetItems for each
     suspicious item. For a table that the app does not own, a Scan of its companion follows. ``model`` restricts the
@@ -111,7 +111,7 @@ class Examination(Struct, frozen=True):
 
 
 def examine(table: Table, *, limit: int, after: Mapping[str, object] | None = None) -> Examination:
-    """Return the inconsistencies of a part of a table. Reads at most ``limit`` of its items and writes nothing.
+    """Return the inconsistencies of a part of a table. Reads at most ``limit`` items and does not write.
 
     Sends one strongly consistent Scan, and the requests of ``verify()`` for its items.
     """
@@ -125,7 +125,7 @@ def examine(table: Table, *, limit: int, after: Mapping[str, object] | None = No
 
 #: The outcome of a repair: ``done``, ``right`` if nothing had to be repaired, or ``left`` if the finding remains.
 Outcome = Literal["done", "right", "left"]
-#: Errors that prevent the repair of one item, but not of others.
+#: Errors that prevent the repair of a single item.
 REPAIR_ERRORS: Final = (InvalidValue, ItemTooLarge)
 #: The message of the commands for ``right``.
 CORRECT_TEXT: Final = "It is correct: no other process changed the counted objects during the recount."
@@ -134,9 +134,9 @@ CORRECT_TEXT: Final = "It is correct: no other process changed the counted objec
 def repair(finding: Finding, table: Table | str = "default") -> bool:
     """Repair a finding. Return ``False``, without a write, if there is no repair or it is no longer needed.
 
-    Sends one transaction that is conditional on the state that was found, so that no later write is undone. A counter
-    is counted again with two UpdateItems and two Queries, and again after a concurrent write. An orphan is deleted; see
-    ``delete_orphans()``, which deletes those of many findings with fewer requests.
+    Sends one transaction, conditional on unchanged items, so it does not overwrite later writes. To repair a counter,
+    the function counts again with two UpdateItems and two Queries, and repeats this after a concurrent write. It
+    deletes orphans; ``delete_orphans()`` deletes the orphans of many findings with fewer requests.
     """
     return repair_outcome(finding, table) == "done"
 
@@ -187,7 +187,7 @@ class _Walk(PacedRequests):
             yield answer["Items"]
 
     def own(self, items: list[Item]) -> list[Item]:
-        """Return the items that belong to this table: others are about a table that has this one as its companion."""
+        """Return the items of this table, without the items that it stores as the companion of another table."""
         prefixes = tuple(
             found.own_prefix for found in map(table_settings, aliases()) if found.companion == self.alias != found.alias
         )

@@ -90,7 +90,7 @@ class Command(TableCommand):
 
 
 def _deed(settings: TableSettings, step: Difference) -> str:
-    """What the repair of a difference means, to follow "would" and "going to"."""
+    """Describe the repair of a difference, as a verb phrase after "would" or "going to"."""
     if step.kind == "table":
         return f"create the table {settings.table_name!r} with the indexes {', '.join(settings.indexes) or '(none)'}"
     if step.kind == "index":

@@ -42,9 +42,9 @@ class _Waiting:
 
 
 class Command(loaddata.Command):
-    """Django's command, except that a row which cannot be stored anywhere is an error rather than skipped.
+    """Load fixtures as Django's command does, and raise an error for a row that no database can store.
 
-    Up to 25 objects of one table wait in memory, and are written by one request.
+    The command collects up to 25 objects of a table in memory, and writes them with one request.
     """
 
     #: The objects to write by the next request, by model and ``pk``.
@@ -77,7 +77,7 @@ class Command(loaddata.Command):
             raise
 
     def _write_together(self) -> None:
-        """Write the objects that wait; raise the error of the first one that cannot be written."""
+        """Write the collected objects, or raise the error of the first object that cannot be written."""
         objects = [*self._together.values()]
         self._together.clear()
         try:
@@ -113,9 +113,9 @@ class Command(loaddata.Command):
         return True
 
     def _lacks_source(self, obj: DynamoModel) -> bool:
-        """Return whether an object copies from an object that is not stored yet; a GetItem for each copy.
+        """Return whether an object copies from an object that is not stored yet. Sends a GetItem for each copy.
 
-        A key may need the copy, and no key would find the object in the trash when its source is stored.
+        A key can need the copy. Without it, no key would find the object in the trash after its source is stored.
         """
         if registry.copied_of(type(obj)):
             self._write_together()
@@ -138,7 +138,7 @@ class Command(loaddata.Command):
                 error.args = tuple(str(each).replace(f"(pk={obj.object.pk})", f"(pk={MASK})") for each in error.args)
             raise
         if is_stored_in_dynamodb(model):
-            # Django finally checks the constraints of these models' tables. Models in DynamoDB have none.
+            # At the end, Django checks the constraints of these models' tables, which DynamoDB does not have.
             self.models.discard(model)
         return saved
 

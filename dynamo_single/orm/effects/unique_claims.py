@@ -26,7 +26,7 @@ from dynamo_single.table.table import get_table
 
 
 def unique_attributes(model: type[DynamoModel]) -> dict[str, Attribute]:
-    """Return the attributes that claims depend on: unique ones, alone or together, and those in a condition."""
+    """Return the attributes that determine claims: attributes that are unique, alone or together, or in a condition."""
     stored = {name for rule in rules_of(model) for name in rule.stored_names}
     return {name: each for name, each in registry.attributes_of(model).items() if each.attr_name in stored}
 
@@ -110,15 +110,17 @@ def claims_of(model: type[DynamoModel], item: Item | None) -> dict[ItemKey, Rule
 
 
 def claim_actions(model: type[DynamoModel], before: Item | None, after: Item | None) -> list[Action]:
-    """Return the actions that convert the claims of one item to those of the other; ``None`` is a missing item.
+    """Return the actions that replace the claims of ``before`` with the claims of ``after``.
 
-    Only claims of ``before`` lose their claims, so the write must be conditional on the values as read: otherwise a
-    claim of another process could remain. If the keys of the items differ, the claims get a new owner.
+    ``None`` stands for a missing item.
+
+    The actions release only claims of ``before``. The write must therefore be conditional on the values as read, or a
+    claim that another process has created would remain. If the keys of the items differ, the claims get a new owner.
     """
     old, new = claims_of(model, before), claims_of(model, after)
     former = None if before is None or after is None or key_of(before) == key_of(after) else key_of(before)
     renewed = former is not None or _expiry(before) != _expiry(after)
-    # The claim expired with its owner and may belong to another object now, so do not release it.
+    # A claim expires with its owner. Another object may own it now, and must keep it.
     to_free = before is not None and not has_expired(before)
     found: list[Action] = []
     for rule in written_rules(model):
@@ -142,8 +144,8 @@ def claim_dependencies(model: type[DynamoModel], before: Item, after: Item, writ
     """Return the physical names that must be unchanged since the read for the claims to be correct.
 
     If an update writes one attribute of a rule, it depends on all of them: otherwise two processes that each change
-    another attribute would leave a wrong claim. The trash and the expiry time affect all claims, including those that
-    another process has taken since.
+    another attribute would leave a wrong claim. The trash and the expiry time affect all claims, including
+    claims that another process has created since the read.
     """
     rules = rules_of(model)
     if not rules:

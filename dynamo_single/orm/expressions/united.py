@@ -1,7 +1,8 @@
-"""The results of ``union()``, ``intersection()`` and ``difference()`` that compare rows, as SQL does.
+"""Evaluate ``union()``, ``intersection()`` and ``difference()`` by comparing rows, as SQL does.
 
-Each queryset is read by its own keys, one after the other. The results of all are held together, up to the limit of
-``allow_in_memory()`` of the first one; more raise ``TooManyMatches``. This module knows querysets by their methods.
+The app reads the querysets sequentially, each by its own keys, and keeps all results in memory. The limit of
+``allow_in_memory()`` on the first queryset applies to all of them together; exceeding it raises ``TooManyMatches``.
+This module does not depend on the classes of querysets.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from dynamo_single.orm.results.state import DEFAULT_LIMIT, QueryState
 
 
 class Part(Struct, frozen=True):
-    """One queryset of a set operation; ``shape`` is that of its rows, and ``None`` for objects."""
+    """One queryset of a set operation. ``shape`` is the type of its rows, or ``None`` for objects."""
 
     queryset: Any
     shape: Shape | None
@@ -38,10 +39,10 @@ class Part(Struct, frozen=True):
 
 
 class United(Struct, frozen=True):
-    """A set operation: an interpretation of a query that compares the results of several others.
+    """A set operation, which compares the results of several querysets.
 
-    ``columns`` are the names of the rows that are compared, and ``names`` those of the result. They are empty for
-    objects, which ``annotations`` belong to.
+    ``columns`` contains the names of the compared columns, and ``names`` the names of the result's columns. Both are
+    empty for objects. ``annotations`` contains the names of annotations of objects.
     """
 
     operation: str
@@ -54,16 +55,16 @@ class United(Struct, frozen=True):
 
     @property
     def chooses(self) -> bool:
-        """Whether the results are other than the objects that the conditions of keys and filters find."""
+        """Whether the results differ from the objects that the keys and filters find."""
         return True
 
     def __str__(self) -> str:
-        """Return the operation in words."""
+        """Return a description of the operation."""
         return f"of {self.operation}()"
 
 
 async def results(state: QueryState) -> list[Any]:
-    """Return the results, in order and in the slice."""
+    """Return the sorted and sliced results."""
     united: United = state.interpretation
     found = _combined(united, await _read(state, united))
     if state.ordering:
@@ -78,7 +79,7 @@ async def results(state: QueryState) -> list[Any]:
 
 
 async def _read(state: QueryState, united: United) -> list[list[Any]]:
-    """Return the results of each queryset; raises ``TooManyMatches`` if there are too many together."""
+    """Return the results of each queryset, or raise ``TooManyMatches`` if their total exceeds the limit."""
     asked = state.asked
     is_bounded = state.window.stop is not None or all(part.queryset.query.is_sliced for part in united.parts)
     if asked.in_memory is None and not is_bounded:
@@ -100,7 +101,7 @@ async def _read(state: QueryState, united: United) -> list[list[Any]]:
 
 
 def _combined(united: United, results: Sequence[list[Any]]) -> list[Any]:
-    """Return the results of the operation, in the order in which they were read."""
+    """Return the results of the operation, in the order of reading."""
     first, *others = results
     if united.keeps_duplicates:
         return [each for found in results for each in found]
@@ -116,21 +117,21 @@ def _combined(united: United, results: Sequence[list[Any]]) -> list[Any]:
 
 
 def _identity(united: United, result: Any) -> Hashable:
-    """Return the values that SQL would compare, of which ``pk`` determines the other attributes."""
+    """Return the values that SQL would compare; the ``pk`` stands for all stored attributes."""
     if united.shape is not None:
         return hashable(result)
     return hashable([result.pk, *(getattr(result, name, None) for name in united.annotations)])
 
 
 def _columns_of(united: United, model: Any) -> dict[str, str]:
-    """Return the columns that an order may name, by their names."""
+    """Return the columns that ``order_by()`` accepts, by name."""
     names = {field.name: field.attname for field in model._meta.concrete_fields} | {"pk": model._meta.pk.attname}
     known = united.columns or (*names.values(), *united.annotations)
     return {name: column for name, column in names.items() if column in known} | {name: name for name in known}
 
 
 def _as_order(columns: Mapping[str, str], name: Any) -> Expression:
-    """Return a name or an expression of ``order_by()`` as an order by the columns of the results."""
+    """Convert an argument of ``order_by()`` into an order by the columns of the results."""
     if isinstance(name, str):
         return OrderBy(_column(columns, name.lstrip("-+")), descending=name.startswith("-"))
     expression = _by_columns(columns, name)

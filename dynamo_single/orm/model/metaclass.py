@@ -58,8 +58,8 @@ def check_installed(app_configs: object = None, **kwargs: object) -> list[checks
         return []
     return [
         checks.Error(
-            f"INSTALLED_APPS lacks {NAME!r}, and models of {NAME}.models are used: nothing checks their keys, and "
-            "there is no dynamo_setup.",
+            f"INSTALLED_APPS does not contain {NAME!r}, but the project uses models of {NAME}.models. Without the app, "
+            "no check covers their keys, and there is no command dynamo_setup.",
             hint=f"Add {NAME!r} to INSTALLED_APPS.",
             id="dynamo_single.E021",
         )

@@ -205,9 +205,9 @@ def names_outer(expressions: Iterable[object]) -> bool:
 def separated(
     model: type[DynamoModel], conditions: Sequence[object], *, negate: bool
 ) -> tuple[list[object], list[object]]:
-    """Return the conditions that Django's query keeps, and those that are read first.
+    """Return the conditions for Django's query, and the conditions to read first.
 
-    Raises ``NotSupported`` for conditions that can be neither.
+    Raises ``NotSupported`` for a condition that cannot be either.
     """
     own = [each for each in conditions if _is_computed(each)]
     others = [each for each in conditions if not _is_computed(each)]
@@ -331,7 +331,7 @@ async def aggregate(
     probe.query = query
     _checked(probe, refusal)
     if is_joined:
-        # The rows have the joins of the aggregates, and none of their values.
+        # The rows have the joins of the aggregates, without the values.
         query.annotations = dict(found.query.annotations)
         query.set_annotation_mask(found.query.annotation_select_mask)
         found = probe
@@ -394,7 +394,7 @@ async def _updated(
 
 
 def _unchanged(state: QueryState, scope: Scope, obj: Model) -> models.Q:
-    """Return the condition that an object still has every value that decided what is written."""
+    """Return the condition that the values used to compute the write are unchanged."""
     query = state.interpretation.query
     columns = {
         each.target.attname: each for part in (*query.annotations.values(), query.where) for each in columns_in(part)

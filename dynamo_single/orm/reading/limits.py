@@ -1,4 +1,4 @@
-"""The common limits of the steps of one evaluation, which ``allow_in_memory()`` sets.
+"""The limits that ``allow_in_memory()`` sets for all steps of one evaluation.
 
 This module does not send requests.
 """
@@ -13,68 +13,68 @@ from dynamo_single.orm.schema.keys.values import item_size
 
 
 class Size:
-    """The bytes of the objects that several steps have read until now."""
+    """The total size, in bytes, of the objects that all steps have read so far."""
 
     bytes = 0
 
 
 class Steps:
-    """The steps of one evaluation: the querysets that were read, and how many keys or objects each returned.
+    """The steps of one evaluation: the evaluated querysets, each with its number of keys or objects.
 
-    ``limit`` bounds the keys and objects of all steps and the matches of the queryset itself together. The steps share
-    their ``size`` with those ``before`` them. ``holds_results`` is set for the steps of one ``prefetch_related()``: the
-    results of each ``Prefetch`` are held as well, after it was evaluated.
+    ``limit`` is the maximum for the keys and objects of all steps plus the matches of the queryset itself. ``before``
+    contains earlier steps, which share the ``size``. ``holds_results`` is set for the steps of a
+    ``prefetch_related()``, which also keeps the results of each evaluated ``Prefetch`` in memory.
     """
 
-    #: Whether each step reads only what known objects refer to, rather than all that meets its condition.
+    #: Whether each step reads only the targets of known objects, rather than all objects that match its condition.
     starts_at_objects = False
 
     def __init__(self, limit: int, before: Steps | None = None, *, holds_results: bool = False) -> None:
         self.limit = limit
         self.holds_results = holds_results
         self.held: int = 0 if before is None else before.held
-        #: Whether a condition is about a relation to several objects.
+        #: Whether a condition follows a relation to several objects.
         self.has_several: bool = before is not None and before.has_several
         self.size: Size = Size() if before is None else before.size
         self.read: list[tuple[Any, int]] = []
 
     @property
     def left(self) -> int:
-        """How many keys and matches may still be held."""
+        """The number of keys and matches that the limit still allows."""
         return self.limit - self.held
 
     def take(self, queryset: Any, found: int) -> None:
-        """Record a step; raise ``TooManyMatches`` if it found more than may be held."""
+        """Record a step, or raise ``TooManyMatches`` if it exceeds the limit."""
         if found > self.left:
             raise TooManyMatches(
                 f"{queryset.model._meta.label}: a step finds more than {self.left} keys or objects, and other steps "
-                f"found {self.held}. All together may be {self.limit}. Nothing was cut off, so there is no "
-                "result. Filter by more, or allow more: .allow_in_memory(limit=...).",
+                f"found {self.held}. The limit for all steps is {self.limit}. No partial result is returned. Narrow "
+                "the query, or raise the limit with .allow_in_memory(limit=...).",
                 limit=self.limit,
             )
         self.held += found
         self.read.append((queryset, found))
 
     def hold(self, queryset: Any, found: Iterable[Any], max_bytes: int) -> None:
-        """Record the objects of a step; raise ``TooManyMatches`` for too many of them or too many bytes."""
+        """Record the objects of a step, or raise ``TooManyMatches`` if their number or size exceeds a limit."""
         objects = list(found)
         self.take(queryset, len(objects))
         self.size.bytes += size_of(objects)
         if self.size.bytes > max_bytes:
             raise TooManyMatches(
-                f"{queryset.model._meta.label}: the objects of all steps have {self.size.bytes} bytes, and "
-                f"allow_in_memory(max_bytes={max_bytes}) allows no more. Nothing was cut off, so there is no result. "
-                "Filter by more, or allow more: .allow_in_memory(limit=..., max_bytes=...).",
+                f"{queryset.model._meta.label}: the objects of all steps have {self.size.bytes} bytes, more than "
+                f"allow_in_memory(max_bytes={max_bytes}) allows. No partial result is returned. Narrow the query, or "
+                "raise the limits with .allow_in_memory(limit=..., max_bytes=...).",
                 limit=max_bytes,
             )
 
 
 class ObjectSteps(Steps):
-    """The steps of conditions on known objects: each reads only what the objects of the step before refer to."""
+    """Steps that start at known objects: each reads only the targets of the previous step's objects."""
 
     starts_at_objects = True
 
 
 def size_of(objects: Iterable[Any]) -> int:
-    """Return the bytes of the items of some objects, as DynamoDB counts them; those of SQL have none."""
+    """Return the total size of the objects' items, in bytes as DynamoDB counts them; objects from SQL count as 0."""
     return sum(item_size(getattr(obj, "_stored", None) or {}) for obj in objects)

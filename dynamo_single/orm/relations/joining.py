@@ -120,7 +120,7 @@ def _check_rows(query: Any, number: int, budget: Steps) -> None:
     if number > budget.limit:
         raise TooManyMatches(
             f"{query.model._meta.label}: {number} rows of objects with their related objects are more than "
-            f"allow_in_memory(limit={budget.limit}) allows. Nothing was cut off, so there is no result. Allow more: "
+            f"allow_in_memory(limit={budget.limit}) allows. No partial result is returned. Raise the limit: "
             ".allow_in_memory(limit=...).",
             limit=budget.limit,
         )

@@ -1,7 +1,7 @@
-"""Pages of a queryset: its objects from a cursor on, with the cursors of the pages before and after.
+"""Pages of a queryset: the objects after a cursor, with the cursors of the previous and the next page.
 
-``positions`` defines where a page begins, ``page`` reads it, and ``cursors`` encodes its ends. This module does not
-depend on requests.
+``positions`` defines the start of a page, ``page`` reads it, and ``cursors`` encodes its ends. This module does not
+send requests.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ class Page(Sequence[T], Generic[T]):
 
     @property
     def has_next(self) -> bool:
-        """Whether there is a page after this one."""
+        """Whether a next page exists."""
         return self.next_cursor is not None
 
     @property
     def has_previous(self) -> bool:
-        """Whether there is a page before this one."""
+        """Whether a previous page exists."""
         return self.previous_cursor is not None
 
     def __len__(self) -> int:

@@ -76,7 +76,7 @@ Attributes = Mapping[str, Attribute]
 
 
 def check_computed(model: type[DynamoModel], attributes: Attributes, copy: ComputedAttribute) -> None:
-    """Reject sources other than a string or document, and those that would change the primary key."""
+    """Reject a source that is not a string or document, or that would change the primary key."""
     label = model._meta.label
     if isinstance(copy, ExtractedAttribute):
         _check_document(label, attributes, copy)
@@ -117,7 +117,7 @@ def _check_document(label: str, attributes: Attributes, copy: ExtractedAttribute
 
 
 def check_copied(model: type[DynamoModel], copy: CopiedAttribute) -> None:
-    """Reject a copy from another table, and one that would change the primary key."""
+    """Reject a copy from another table, and a copy that would change the primary key."""
     label, other = model._meta.label, copy.source.field.model
     if copy.source_model._options.alias != model._options.alias:
         raise ConfigurationError(

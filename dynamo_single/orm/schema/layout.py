@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class IndexCondition(Struct, frozen=True):
-    """The live items of an index: those that meet a condition on some attributes.
+    """The condition that selects the live items of an index.
 
-    ``text`` has the condition in stored values, and ``"0"``, ``"1"``... in the places of the attributes' names, so that
-    it is the same whatever they are called; ``orm/conditions/lowering`` reads it.
+    ``text`` contains the condition in stored values. It contains ``"0"``, ``"1"``... instead of the attributes' names,
+    so a rename does not change it. ``orm/conditions/lowering`` reads it.
     """
 
     text: str
@@ -48,7 +48,7 @@ class AccessKey(Struct, frozen=True):
     sort: Template
     #: The attributes that the two templates name, each once, in order: worked out of them, whatever is given.
     variables: tuple[str, ...] = ()
-    #: The required attributes of the key: all except those with a position for missing values.
+    #: The attributes that the key requires. Attributes with a position for missing values are not required.
     required_variables: tuple[str, ...] = ()
     #: The division of each partition into shards; ``None`` for an unsharded key.
     sharding: Sharding | None = None
@@ -92,7 +92,7 @@ class AccessKey(Struct, frozen=True):
 
     @property
     def source_attributes(self) -> tuple[str, ...]:
-        """The attributes that a key depends on: the named ones, and those that determine the shard."""
+        """The attributes that determine a key: the attributes it names, and the attributes that determine the shard."""
         sharding = self.sharding
         return self.named_attributes if sharding is None else (*self.named_attributes, sharding.attribute, sharding.at)
 
@@ -102,9 +102,9 @@ class AccessKey(Struct, frozen=True):
 
 
 class AttributeInfo(Struct, frozen=True):
-    """How one attribute is stored.
+    """The stored form of an attribute.
 
-    ``required`` means that every stored item has a value that is not empty, so that a key with it is always complete.
+    ``required`` means that each stored item has a non-empty value, which makes a key with the attribute complete.
     """
 
     name: str
@@ -157,13 +157,13 @@ class ModelLayout(Struct, frozen=True, eq=False):
     #: The limits of each key of a table with a shape of its own, by its index.
     reaches: Mapping[str | None, Reach] = MappingProxyType({})
 
-    #: The declared layout, if this is another one.
+    #: The declared layout, if it differs from this layout.
     declared: ModelLayout | None = None
 
-    # The rest is derived from the fields above, whatever is passed. The attributes of ``pk``, in the order of the
-    # primary key.
+    # The other fields are derived from the fields above; arguments for them are ignored.
+    #: The attributes of ``pk``, in the order of the primary key.
     identity: tuple[str, ...] = ()
-    #: Every key on an index: those of live items, and the trash's.
+    #: The keys on indexes, for live items and for the trash.
     index_keys: tuple[AccessKey, ...] = ()
     #: Every key that live items are read by, the table's first.
     keys: tuple[AccessKey, ...] = ()

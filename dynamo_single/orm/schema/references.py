@@ -31,14 +31,14 @@ else:
     Child = TypeVar("Child")
 
 
-# ``Children``: the objects of another model that refer to this one.
+# ``Children``: the objects of another model that refer to an object.
 
 
 class Children(Generic[Child]):
-    """The objects of another model that refer to this one: ``people = Children("Person")`` creates ``company.people``.
+    """The referring objects of another model: ``people = Children("Person")`` creates ``company.people``.
 
-    ``company.people`` is a manager as Django's for a reverse foreign key. ``prefetch_related("people")`` on one company
-    reads it and all of its people with one Query if their keys share the company's partition.
+    ``company.people`` is a manager like Django's manager of a reverse foreign key. ``prefetch_related("people")`` on
+    one company reads it and all of its people with one Query if their keys share the company's partition.
 
     With ``cascade`` the children are deleted and restored with their parent: into the trash and back if they have soft
     delete, and permanently. By default the reference's ``on_delete`` decides: only ``CASCADE`` includes them. The
@@ -223,8 +223,10 @@ def generic_relations(model: Any) -> list[GenericRelation]:
 
 @fact
 def cascading_children(binding: ModelBinding) -> tuple[Children, ...]:
-    """Return the children that are deleted with an object: the declared ones first, then those by ``CASCADE`` alone,
-    then those of generic relations."""
+    """Return the children that are deleted with an object.
+
+    Declared children come first, then references with only a ``CASCADE``, then generic relations.
+    """
     model: Any = binding.model._meta.concrete_model
     children = [each for each in declared_children(model) if each.problem() is None]
     fields = {each.field for each in children}
@@ -253,8 +255,10 @@ def cascading_parents(binding: ModelBinding) -> tuple[tuple[type[DynamoModel], A
 
 
 def cascading_names(model: type[DynamoModel]) -> frozenset[str]:
-    """Return the stored names of the references by which a model's objects are deleted with others, except those in the
-    primary key, which never change."""
+    """Return the stored names of the references through which a deletion cascades to a model's objects.
+
+    Omit references in the primary key, which never change.
+    """
     fields = [field for _, field in cascading_parents(model)]
     return frozenset(field.attribute.attr_name for field in fields if field.attname not in model._identity)
 
@@ -306,7 +310,7 @@ def references(holder: type[DynamoModel]) -> list[Any]:
         if isinstance(getattr(field, "attribute", None), ReferenceAttribute)
         and field.remote_field.on_delete is not DO_NOTHING
         and not isinstance(field.related_model, str)
-        # They are computed, and never deleted.
+        # Content types are computed, so they are never deleted.
         and not isinstance(field.attribute.target, ContentTypeAttribute)
     ]
 
@@ -325,8 +329,10 @@ def count_name(field: Any) -> str:
 
 @fact
 def references_to(binding: ModelBinding) -> tuple[tuple[Any, bool], ...]:
-    """Return all references to a model, each with whether a key must find its objects: those of ``Children``, and those
-    with an ``on_delete``. Omit references of derived objects, which change with their source."""
+    """Return all references to a model, each with whether a key must find its objects.
+
+    ``Children`` and an ``on_delete`` require a key. Omit references of derived objects, which change with their source.
+    """
     model: Any = binding.model
     owned = {children.field for children in declared_children(model)}
     found: list[tuple[Any, bool]] = []

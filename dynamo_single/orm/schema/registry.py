@@ -214,7 +214,7 @@ class _LayoutBuilder:
             target = field.remote_field.model
             if isinstance(target, str):
                 raise ConfigurationError(
-                    f"{self.label}: {name} refers to {target!r}, which is no model of an installed app."
+                    f"{self.label}: {name} refers to {target!r}, which is not a model of an installed app."
                 )
             if target in passed:
                 labels = ", ".join(sorted(model._meta.label for model in passed))

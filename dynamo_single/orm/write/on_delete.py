@@ -52,7 +52,7 @@ def involved_models(model: type[DynamoModel]) -> set[type[DynamoModel]]:
 def has_cascade(model: type[DynamoModel]) -> bool:
     """Return whether references to a model's objects declare ``CASCADE`` themselves, and their objects have a trash."""
     relations = (each.field.remote_field for each in cascading_to_trash(model))
-    # A generic relation has none, and always cascades.
+    # A generic relation does not have an on_delete, and always cascades.
     return any(each is None or each.on_delete is CASCADE for each in relations)
 
 
@@ -67,7 +67,7 @@ async def refuse_protected(objects: Sequence[DynamoModel], operation: Operation)
             raise StillReferenced(
                 f"Cannot delete {Subject(objects[0]).name}: {children.model._meta.label} objects refer to "
                 f"{'it' if len(objects) == 1 else 'it, or to objects deleted with it,'} by "
-                f"{children.field.name}, such as the one with pk {Subject(found[0]).shown_pk}. Nothing was "
+                f"{children.field.name}, for example pk {Subject(found[0]).shown_pk}. Nothing was "
                 "written. Delete these objects or change their references first.",
                 set(found),
             )

@@ -33,8 +33,9 @@ def served_at(headers: Mapping[str, str]) -> float | None:
 def expired(operation: str, error: Exception, deadline: float) -> Expired | None:
     """Return the error of a request whose date was rejected; ``None`` if the failure has another reason.
 
-    ``deadline`` is the lease's when the request began. A write of which an earlier attempt has no response stays
-    ``OutcomeUnknown``. So does a transaction: to send its token with a later date could execute it too late.
+    ``deadline`` is the deadline of the lease when the request began. If an earlier attempt of a write did not get a
+    response, the error stays ``OutcomeUnknown``. It also does for a transaction, because sending its token again with a
+    later date could execute the transaction too late.
     """
     refusal = _refused_date(error)
     if refusal is None:

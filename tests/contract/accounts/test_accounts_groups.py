@@ -482,14 +482,14 @@ def test_finding_a_group_by_name(writers: Group) -> None:
 
 
 def test_a_permission_has_a_form(writers: Group) -> None:
-    """Validation refuses what is no permission, wherever it comes from."""
+    """Validation rejects a string that is not a permission in every form."""
     writers.permission_names = {"directory.view_company", "made.up"}
     writers.full_clean()
     for wrong in ("view_company", "a.b.c", "a. b", ".b", "a."):
         writers.permission_names = {wrong}
         with pytest.raises(ValidationError) as caught:
             writers.full_clean()
-        assert f"{wrong} is no permission" in caught.value.message_dict["permission_names"][0]
+        assert f"{wrong} is not a permission" in caught.value.message_dict["permission_names"][0]
 
 
 def test_a_membership_is_not_written_by_itself(ann: User, writers: Group) -> None:

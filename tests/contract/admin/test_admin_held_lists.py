@@ -395,7 +395,7 @@ def test_a_large_list_names_the_keys_that_would_answer_the_rest(large: Pages, mo
     monkeypatch.setattr(CompanyAdmin, "ordering", ("stock",))
     found = missing_keys(large.get(f"{COMPANY}?_facets=True&q=Zeta"))
     by = 'for directory.Company.Keys:\n  by_{0} = models.IndexKey("gs2", "COMPANY", "{{{1}}}#{{company_id}}")'
-    all_rows = "It is worked out of all rows, which no key does: raise list_max_in_memory (2), or leave it out."
+    all_rows = "It needs all rows, and no key can replace them. Raise list_max_in_memory (2), or remove it."
     date = "filter(founded__gte=datetime.date(2020, 5, 1))"
     assert found == {
         "its default order": f"A key that supports all().order_by(stock), {by.format('stock', 'stock:last')}",
@@ -413,7 +413,7 @@ def test_a_key_that_is_there_already_is_named(large: Pages, monkeypatch: pytest.
     """A key supports the filter but not its choices."""
     monkeypatch.setattr(CompanyAdmin, "list_filter", ("name",))
     said = missing_keys(large.get(COMPANY))["the filter by name"]
-    assert said.startswith("It is worked out of all rows, which no key does:")
+    assert said.startswith("It needs all rows, and no key can replace them.")
     assert said.endswith("filter(name='Bolt') is served by by_name (gs1) 'COMPANY' / '{name}#{company_id}'.")
 
 

@@ -79,7 +79,7 @@ def test_what_comes_to_protect_after_the_page_was_shown_is_a_message(client: Cli
         response = client.post("/admin/catalog/gallery/g/delete/", {"post": "yes"})
     assert [str(message) for message in get_messages(response.wsgi_request)] == [
         "Other objects refer to it. Delete them or change their references first. For developers: "
-        "Cannot delete catalog.Gallery with pk 'g': catalog.Loan objects refer to it by gallery, such as the one "
-        "with pk 'l'. Nothing was written. Delete these objects or change their references first."
+        "Cannot delete catalog.Gallery with pk 'g': catalog.Loan objects refer to it by gallery, for example "
+        "pk 'l'. Nothing was written. Delete these objects or change their references first."
     ]
     assert Gallery.objects.filter(pk="g").exists()

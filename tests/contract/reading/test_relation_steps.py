@@ -143,7 +143,7 @@ def test_all_objects_share_one_limit(zoo: Any, name: str) -> None:
     made, needed = HELD[name]
     assert list(made(zoo).allow_in_memory(needed))
     with pytest.raises(
-        TooManyMatches, match=rf"All together may be {needed - 1}\.|allow_in_memory\(limit={needed - 1}\)"
+        TooManyMatches, match=rf"The limit for all steps is {needed - 1}\.|allow_in_memory\(limit={needed - 1}\)"
     ):
         list(made(zoo).allow_in_memory(needed - 1))
 

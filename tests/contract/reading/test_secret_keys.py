@@ -200,7 +200,7 @@ REFUSED: dict[Callable[[Vaults], None], str] = {
     badge_handed_over: "of the catalog.Vault with pk ••• to the object with pk •••",
     gone: "catalog.Tally with pk ••• is not stored",
     counted_past: "catalog.Tally with pk ••• would count past 5",
-    protected: "such as the one with pk •••",
+    protected: "for example pk •••",
     moved: "catalog.Vault with pk ••• cannot move",
     one_of_several_fails: "failed at pk •••: catalog.Drawer with pk ••• is counted by an object that is not stored",
     required_and_written: "in this block: catalog.Tally with pk ••• is written in it",

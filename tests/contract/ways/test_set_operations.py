@@ -148,7 +148,7 @@ def test_rows_of_all_querysets_count_towards_the_limit(shops: tuple[Shop, Shop])
     ours, _ = shops
     asked = ours.Customer.objects.union(ours.Customer.objects.filter(city="Rome"), all=True)
     assert len(asked.allow_in_memory(7)) == 7
-    with pytest.raises(TooManyMatches, match="All together may be 6"):
+    with pytest.raises(TooManyMatches, match="The limit for all steps is 6"):
         list(asked.allow_in_memory(6))
 
 

@@ -113,7 +113,7 @@ def test_what_protects_refuses_the_deletion_and_nothing_is_written(ann: Artist, 
 def test_what_protects_something_that_goes_along_refuses_too(ann: Artist, table: Table) -> None:
     Frame.objects.create(frame_id="f", sketch=Sketch.objects.create(artist=ann, sketch_id="s"), maker=ann)
     before = items(table)
-    with pytest.raises(StillReferenced, match="such as the one with pk 'f'"):
+    with pytest.raises(StillReferenced, match="for example pk 'f'"):
         ann.delete()
     assert items(table) == before
 

@@ -212,13 +212,13 @@ def test_a_reference_to_an_unknown_model() -> None:
     assert messages(lost) == [
         (
             "dynamo_single.E003",
-            "catalog.Lost: target_id refers to 'catalog.Nowhere', which is no model of an installed app.",
+            "catalog.Lost: target_id refers to 'catalog.Nowhere', which is not a model of an installed app.",
         )
     ]
     assert messages(behind) == [
         (
             "dynamo_single.E003",
-            "catalog.Behind: lost_id refers to 'catalog.Nowhere', which is no model of an installed app.",
+            "catalog.Behind: lost_id refers to 'catalog.Nowhere', which is not a model of an installed app.",
         )
     ]
     assert "fields.E300" in [message.id for message in lost.check()]
@@ -235,7 +235,7 @@ def test_a_part_of_the_identity_of_an_unknown_model() -> None:
     assert messages(lost) == [
         (
             "dynamo_single.E003",
-            "catalog.Lost: target_id refers to 'catalog.Nowhere', which is no model of an installed app.",
+            "catalog.Lost: target_id refers to 'catalog.Nowhere', which is not a model of an installed app.",
         )
     ]
 

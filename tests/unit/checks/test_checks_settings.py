@@ -119,5 +119,5 @@ def test_no_database_at_all_is_told_with_the_engine_to_name(monkeypatch: pytest.
     (message,) = checks.check_database()
     assert (message.id, message.hint) == (
         "dynamo_single.W913",
-        'Without SQL it is DATABASES = {"default": {"ENGINE": "dynamo_single.backend"}}.',
+        'For a project without SQL, set DATABASES = {"default": {"ENGINE": "dynamo_single.backend"}}.',
     )

@@ -19,10 +19,10 @@ from dynamo_single.translated import sentence
 def inquire(table: Table, subject: Subject) -> Iterator[Finding]:
     """Yield the wrong counters of an item: a COUNT Query for each counter.
 
-    If the number differs, the children are read twice, and the item in between and afterwards. If an index serves the
-    children, there is a second between the two reads. A difference in any of them means that another process is
-    writing, and is not an error. The check itself writes nothing, so that it can miss a child that is created and
-    deleted in between. The repair counts again with a marker.
+    If the number differs, the check reads the children twice, and the item after each of these reads. If an index
+    serves the children, it waits a second between the two reads. If the results differ, another process is writing, and
+    the check does not report an error. The check does not write, so it can miss a child that another process creates
+    and deletes in between. The repair counts again with a marker.
     """
     counters = effects_counters.own_counters(subject.model)
     if not counters:

@@ -1,4 +1,4 @@
-"""Derived items: each matches the definition of its object, and none outlives its source."""
+"""Check that each derived item matches its object, and is deleted with it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def wanted(subject: Subject, others: Others) -> Iterable[ItemKey]:
 
 
 def findings(subject: Subject, others: Others) -> Iterator[Finding]:
-    """Yield the errors of the items derived from this one, and of this item as a derived item."""
+    """Yield the errors of the items derived from an item, and of the item itself if it is derived."""
     for key, expected in (_derived_items(subject.model, subject.item) or {}).items():
         yield from _derived_finding(subject, key, expected, others.get(key))
     source = _source(subject)

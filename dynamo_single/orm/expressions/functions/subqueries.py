@@ -38,7 +38,7 @@ def _subquery(expression: Expression, scope: Scope) -> Any:
     if len(values) > 1:
         raise InvalidValue(
             f"A subquery of {query_of(expression).model._meta.label} returns {len(values)} rows for one object, and a "
-            "value is one row. Nothing was cut off. Slice the queryset in Subquery(): [:1]."
+            "value is one row. No row was dropped. Slice the queryset in Subquery(): [:1]."
         )
     return values[0] if values else None
 

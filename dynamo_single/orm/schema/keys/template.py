@@ -556,7 +556,7 @@ def document_path_error(name: str) -> str:
 
 def _terminator(source: str, literal: str, name: str, following: str) -> str:
     if not literal:
-        reason = f"nothing separates {{{name}}} from {{{following}}}, so that two pairs of values could give one key"
+        reason = f"nothing separates {{{name}}} from {{{following}}}, so two pairs of values could give the same key"
         raise refusal(source, f"{reason}; put {SEPARATOR!r} between them")
     if literal[0].isalnum():
         reason = f"the end of {{{name}}} is not visible in front of {literal[0]!r}"
