@@ -1,6 +1,6 @@
 """The attribute that stores permissions, and its form fields.
 
-This module depends on Django's forms, but not on users, groups or the admin.
+This module depends on Django's forms, and is independent of users, groups and the admin.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class PermissionsField(base.SetField):
     def formfield(self, **kwargs: object) -> Any:
         """Return the form field with a choice of permissions."""
         offered = {"form_class": PermissionsFormField, "widget": PermissionsSelect, **kwargs}
-        # SetField.formfield() would add arguments of a text area.
+        # SetField.formfield() would add the arguments of its own widget.
         return super(base.SetField, self).formfield(**offered)
 
     def validate(self, value: Any, model_instance: object) -> None:

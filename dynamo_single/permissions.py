@@ -131,7 +131,7 @@ class StoredPermissions(_Base):
         found: set[str] = user_obj._perm_cache
         return found
 
-    # Without these methods, the asynchronous methods of a ModelBackend behind this class would read SQL tables.
+    # Without these methods, the asynchronous methods of a ModelBackend after this class would read SQL tables.
 
     async def aget_user_permissions(self, user_obj: object, obj: object = None) -> set[str]:
         """Return the result of ``get_user_permissions()``."""

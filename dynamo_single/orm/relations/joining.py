@@ -120,7 +120,7 @@ def _check_rows(query: Any, number: int, budget: Steps) -> None:
     if number > budget.limit:
         raise TooManyMatches(
             f"{query.model._meta.label}: {number} rows of objects with their related objects are more than "
-            f"allow_in_memory(limit={budget.limit}) allows. No partial result is returned. Raise the limit: "
+            f"allow_in_memory(limit={budget.limit}) allows. The query returns no partial result. Raise the limit: "
             ".allow_in_memory(limit=...).",
             limit=budget.limit,
         )

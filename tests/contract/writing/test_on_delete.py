@@ -104,8 +104,8 @@ def test_what_protects_refuses_the_deletion_and_nothing_is_written(ann: Artist, 
     assert caught.value.protected_objects == {frame}
     assert isinstance(caught.value, DynamoSingleError)
     assert str(caught.value) == (
-        "Cannot delete catalog.Artist with pk 'ann': catalog.Frame objects refer to it by maker, such as the one "
-        "with pk 'f'. Nothing was written. Delete these objects or change their references first."
+        "Cannot delete catalog.Artist with pk 'ann': catalog.Frame objects refer to it by maker, for example "
+        "pk 'f'. Nothing was written. Delete these objects or change their references first."
     )
     assert items(table) == before
 
