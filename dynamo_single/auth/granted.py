@@ -8,7 +8,7 @@ computed from the models. This module must not know what users and groups are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from django.apps import apps as installed
@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy as _
 from dynamo_single.auth.kept_keys import HoldersManager, KeysManager
 from dynamo_single.backend.router import uses_engine
 from dynamo_single.orm.model.many_to_many import KeptManyToMany
-from dynamo_single.orm.query.many_to_many import End
+from dynamo_single.orm.query.many_to_many import End, RelationDescriptor
 from dynamo_single.orm.schema.fields.references import without_slice
 from dynamo_single.permissions import permission_choices
 from dynamo_single.table.flow import call_method, call_sync
@@ -130,14 +130,13 @@ class HoldersOfPermission(HoldersManager):
         return self.model._meta.pk.to_python(pk)
 
 
-class _Relation:
+class _Relation(RelationDescriptor):
     """The base of both descriptors."""
-
-    manager: type
 
     def __init__(self, field: Permissions) -> None:
         self.field = field
-        self._managers: dict[Any, Any] = {}
+        strings = f"{field.model._meta.object_name}.{field.kept_in}"
+        self._instead = f"with objects of Permission, or assign a set of strings to {strings}"
 
     @property
     def rel(self) -> Any:
@@ -149,26 +148,11 @@ class _Relation:
         """The model that stands for the edges, of which there are no rows."""
         return self.field.remote_field.through
 
-    @property
-    def end(self) -> End:
-        """The end of the relation on this side."""
-        raise NotImplementedError
-
-    def __get__(self, instance: object, owner: object) -> Any:
-        if instance is None:
-            return self
-        end = self.end
-        if end.model not in self._managers:
-            bases = (self.manager, type(end.model._default_manager))
-            self._managers[end.model] = type(self.manager.__name__, bases, {"kept_in": self.field.kept_in})
-        return self._managers[end.model](end, instance)
-
-    def __set__(self, instance: object, value: object) -> None:
-        name, strings = self.end.name, f"{self.field.model._meta.object_name}.{self.field.kept_in}"
-        raise TypeError(
-            f"Direct assignment to the many-to-many set {name} is prohibited. Use {name}.set() with objects of "
-            f"Permission, or assign a set of strings to {strings}."
-        )
+    @cached_property
+    def _manager_class(self) -> Any:
+        found = super()._manager_class
+        found.kept_in = self.field.kept_in
+        return found
 
 
 class GrantedDescriptor(_Relation):
@@ -176,7 +160,7 @@ class GrantedDescriptor(_Relation):
 
     manager = GrantedManager
 
-    @property
+    @cached_property
     def end(self) -> End:
         """The end of the relation at the holder."""
         options, field = self.through._meta, self.field
@@ -188,7 +172,7 @@ class HoldersDescriptor(_Relation):
 
     manager = HoldersOfPermission
 
-    @property
+    @cached_property
     def end(self) -> End:
         """The end of the relation at the permission."""
         options, holder = self.through._meta, self.field.holder

@@ -20,12 +20,12 @@ from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import models
 from dynamo_single.auth.granted import GroupPermissions
-from dynamo_single.auth.membership import GroupsManager, MembershipManager, MembersManager
+from dynamo_single.auth.membership import GroupsManager, MembersManager
 from dynamo_single.exceptions import ConfigurationError, InvalidValue, NotSupported, UnexpectedItem, UnreadableItem
 from dynamo_single.keys import canonical
 from dynamo_single.orm.effects.base import CallerConditions
 from dynamo_single.orm.model.many_to_many import KeptManyToMany
-from dynamo_single.orm.query.many_to_many import End
+from dynamo_single.orm.query.many_to_many import End, RelationDescriptor
 from dynamo_single.orm.requests.atomic_block import Block
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.types import DynamoModel, awaited
@@ -37,12 +37,11 @@ logger = logging.getLogger("dynamo_single.auth")
 M = TypeVar("M", bound=models.Model)
 
 
-class Related:
+class Related(RelationDescriptor):
     """The base of both relation descriptors, which name the model of the memberships."""
 
     #: The membership's reference to the objects that the manager returns.
     gives: str
-    manager: type[MembershipManager]
     #: The class that a project declares.
     declared_as: str
 
@@ -52,12 +51,6 @@ class Related:
     def __set_name__(self, owner: type[DynamoModel], name: str) -> None:
         self.owner = owner
         self.name = name
-
-    def __get__(self, instance: object, owner: object) -> Any:
-        return self if instance is None else self._manager_class(self.end, instance)
-
-    def __set__(self, instance: DynamoModel, value: object) -> None:
-        raise TypeError(f"Direct assignment to {self.name} is prohibited. Use {self.name}.set() instead.")
 
     @cached_property
     def through(self) -> Any:
@@ -83,11 +76,6 @@ class Related:
     def model(self) -> Any:
         """The model of the objects that the manager returns."""
         return self.end.model
-
-    @cached_property
-    def _manager_class(self) -> Any:
-        base: Any = type(self.model._default_manager)
-        return type(self.manager.__name__, (self.manager, base), {})
 
 
 class GroupsDescriptor(Related):

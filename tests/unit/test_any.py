@@ -42,7 +42,7 @@ MIXED_INTO = {
 THEIRS = ("django.", "pynamodb.", "asgiref.")
 #: The other allowed ``Any`` and their reasons, as ``Class.method(name: annotation)`` or ``(-> ...)``.
 REASONS = {
-    r"^(Related|RelatedManager|GroupsManager|MembersManager|End|EdgesManager|EdgesDescriptor|Children|InKeyOrder)\.": (
+    r"^(Related|RelatedManager|GroupsManager|MembersManager|End|EdgesManager|\w+Descriptor|Children|InKeyOrder)\.": (
         "the objects, managers and querysets of a model that is known at run time only"
     ),
     r"^(KeptManyToMany|Groups|\w*Permissions?|Kept|Keys|Holders\w*|Granted\w*)(Manager|Descriptor)?\.": (

@@ -337,7 +337,7 @@ class EdgesManager(RelatedManager):
 
     def __call__(self, *, manager: str) -> Any:
         """Return the related objects of another manager of the model."""
-        return manager_class(type(getattr(self.model, manager)))(self.end, self.instance)
+        return manager_class(EdgesManager, type(getattr(self.model, manager)))(self.end, self.instance)
 
     def _narrow(self, queryset: Any) -> Any:
         """Return the related objects: a Query for the edges and a BatchGetItem for each hundred objects.
@@ -480,13 +480,41 @@ def _resolved(defaults: Defaults) -> dict[str, object]:
     return {name: value() if callable(value) else value for name, value in (defaults or {}).items()}
 
 
-def manager_class(base: Any) -> type:
-    """Return the class of the relation's manager, based on a class of managers."""
-    return type("ManyToManyManager", (EdgesManager, base), {"__module__": base.__module__})
+def manager_class(kind: type[RelatedManager], base: type) -> type:
+    """Return the class of a relation's manager, based on a class of managers."""
+    return type(kind.__name__, (kind, base), {"__module__": base.__module__})
 
 
-class EdgesDescriptor:
+class RelationDescriptor:
+    """The base of the descriptors of relations: an object's attribute is the ``manager`` at its end."""
+
+    manager: type[RelatedManager]
+    #: What an error advises besides ``set()``.
+    _instead = "instead"
+
+    @cached_property
+    def end(self) -> End:
+        """This end of the relation."""
+        raise NotImplementedError
+
+    @cached_property
+    def _manager_class(self) -> Any:
+        return manager_class(self.manager, type(self.end.model._default_manager))
+
+    def __get__(self, instance: object, owner: object) -> Any:
+        return self if instance is None else self._manager_class(self.end, instance)
+
+    def __set__(self, instance: object, value: object) -> NoReturn:
+        raise TypeError(
+            f"Direct assignment to the {'reverse' if self.end.reverse else 'forward'} side of a many-to-many set is "
+            f"prohibited. Use {self.end.name}.set() {self._instead}."
+        )
+
+
+class EdgesDescriptor(RelationDescriptor):
     """``server.users``, or ``user.servers`` where it is ``reverse``."""
+
+    manager = EdgesManager
 
     def __init__(self, rel: Any, *, reverse: bool) -> None:
         self.rel = rel
@@ -507,16 +535,3 @@ class EdgesDescriptor:
         options = self.through._meta
         name = self.rel.accessor_name if self.reverse else self.field.name
         return End(self.through, options.get_field(near), options.get_field(far), name, self.reverse)
-
-    @cached_property
-    def _manager_class(self) -> type:
-        return manager_class(type(self.end.model._default_manager))
-
-    def __get__(self, instance: object, owner: object) -> Any:
-        return self if instance is None else self._manager_class(self.end, instance)
-
-    def __set__(self, instance: object, value: object) -> NoReturn:
-        raise TypeError(
-            f"Direct assignment to the {'reverse' if self.reverse else 'forward'} side of a many-to-many set is "
-            "prohibited. Use set() instead."
-        )

@@ -183,7 +183,7 @@ def test_what_is_not_stored_or_of_another_kind_is_refused(gaming: Any, john: Any
         gaming.players.add(GamePlayer(username="x"))
     with pytest.raises(NotSupported, match=r"in an atomic\(\) block, because"), transactions.atomic():
         gaming.players.add(john)
-    with pytest.raises(TypeError, match="Use set"):
+    with pytest.raises(TypeError, match=r"Use players\.set\(\) instead"):
         gaming.players = [john]
     with pytest.raises(GameServer.DoesNotExist):
         john.servers.add("nowhere")
