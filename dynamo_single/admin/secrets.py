@@ -195,9 +195,9 @@ class Masks:
         """Return a Python value of an attribute with its secrets masked at any depth."""
         return secrecy.hide(model, name, value, self._also)
 
-    def sort_key(self, alias: str, partition: str, sort: str) -> str:
-        """Return a sort key of a partition with its secrets masked."""
-        return secrecy.masked_key(alias, partition, sort, self._also)[1]
+    def key(self, alias: str, partition: str, sort: str = "") -> tuple[str, str]:
+        """Return a key of a table or an index with its secrets masked."""
+        return secrecy.masked_key(alias, partition, sort, self._also)
 
     def log_key(self, partition: str) -> str:
         """Return a partition key of an object's log without the ``pk`` if that contains a secret."""

@@ -19,9 +19,7 @@ from dynamo_single.conf import COMPANION_PREFIX, table_settings
 from dynamo_single.contrib.doctor.patterns import number_of
 from dynamo_single.contrib.table_admin.masked_keys import (
     about,
-    is_secret_claim,
     masked_cache_key,
-    masked_claim,
     masked_key,
     masked_text,
 )
@@ -261,8 +259,8 @@ def keys_of(alias: str, item: Item, indexes: Iterable[str], masks: Masks) -> Ite
         seen = (MASK, MASK) if suspicious else masked_key(key, secret, masks.log_key(partition), sort)
         if item_type in CACHE_TYPES:
             seen = masked_cache_key(partition), sort
-        elif item_type == names.CLAIM_ITEM_TYPE and is_secret_claim(alias, partition, masks):
-            seen = masked_claim(partition), sort
+        elif item_type == names.CLAIM_ITEM_TYPE:
+            seen = masks.key(alias, partition, sort)
         yield ShownKey(
             index,
             *seen,

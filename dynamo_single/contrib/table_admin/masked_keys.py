@@ -36,31 +36,13 @@ def masked_cache_key(partition: str) -> str:
     return f"{head}#{name}#{MASK}" if separator else partition
 
 
-def masked_claim(partition: str) -> str:
-    """Return a claim's partition key without the values, which follow the type and the first attribute."""
-    if partition.startswith(COMPANION_PREFIX):
-        prefix, _alias, rest = about(partition)
-        return prefix + masked_claim(rest)
-    return "#".join([*partition.split("#")[:3], MASK])
-
-
 _CACHE: Final = entries.ENTRY_PARTITION.partition("{")[0]
 _CLAIM: Final = f"{names.UNIQUE_PREFIX}#"
 
 
 def masked_text(alias: str, partition: str, masks: Masks) -> str:
     """Return a partition key with masked secrets. A claim is looked up by the alias and masked if it has no model."""
-    if partition.startswith(COMPANION_PREFIX):
-        prefix, alias, rest = about(partition)
-        return prefix + masked_text(alias, rest, masks)
-    if partition.startswith(_CACHE):
-        return masked_cache_key(partition)
-    if partition.startswith(_CLAIM):
-        return masked_claim(partition) if is_secret_claim(alias, partition, masks) else partition
-    for template in _secret_templates(masks):
-        if template.matches(partition):
-            return template.head + MASK
-    return masks.log_key(partition)
+    return masked_cache_key(partition) if partition.startswith(_CACHE) else masks.key(alias, partition)[0]
 
 
 def asks_for_secret(alias: str, prefix: str, masks: Masks) -> bool:
@@ -71,7 +53,7 @@ def asks_for_secret(alias: str, prefix: str, masks: Masks) -> bool:
     if prefix.startswith(_CACHE):
         return MASK in masked_cache_key(prefix) and not prefix.endswith("#")
     if prefix.startswith(_CLAIM):
-        return prefix.count("#") > 2 and is_secret_claim(alias, prefix, masks)
+        return prefix.count("#") > 2 and masked_text(alias, prefix, masks) != prefix
     return masks.log_key(prefix) != prefix or any(
         prefix.startswith(template.head) and prefix != template.head and template.could_start_with(prefix)
         for template in _secret_templates(masks)
@@ -90,15 +72,6 @@ def compares_secret(alias: str, index: str | None, partition: str, operands: Ite
             if any(text.startswith(key.sort.head) and text != key.sort.head for text in operands):
                 return True
     return False
-
-
-def is_secret_claim(alias: str, partition: str, masks: Masks) -> bool:
-    """Return whether a claim is on a secret or has no model. The names of its attributes follow the type."""
-    if partition.startswith(COMPANION_PREFIX):
-        _, alias, partition = about(partition)
-    _, item_type, *parts = [*partition.split("#"), ""]
-    model = registry.model_of_type(alias, item_type)
-    return model is None or any(masks.hides(model, item_type, part) for part in parts)
 
 
 def about(partition: str) -> tuple[str, str, str]:

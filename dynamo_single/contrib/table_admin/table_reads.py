@@ -259,7 +259,7 @@ def _written(action: Mapping[str, Any]) -> Mapping[str, Any]:
 def _key(alias: str, key: Item, masks: Masks) -> str:
     partition, sort = sent_key(key, get_table(alias).name, translator_of)
     shown = masked_text(alias, partition, masks)
-    return f"{shown} / {masks.sort_key(alias, partition, sort) if shown == partition else MASK}"
+    return f"{shown} / {masks.key(alias, partition, sort)[1] if shown == partition else MASK}"
 
 
 def _condition(alias: str, condition: str, params: Mapping[str, Any], masks: Masks) -> str:
@@ -277,7 +277,7 @@ def _condition(alias: str, condition: str, params: Mapping[str, Any], masks: Mas
             return repr(MASK)
         # The partition key comes first.
         first = texts.get(next(iter(_PLACEHOLDER.findall(condition.partition("=")[2])), ""), "")
-        return repr(text if text == first else masks.sort_key(alias, first, text))
+        return repr(text if text == first else masks.key(alias, first, text)[1])
 
     return _PLACEHOLDER.sub(word, condition)
 

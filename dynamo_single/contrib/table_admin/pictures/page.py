@@ -120,6 +120,6 @@ _PARTITIONS = gettext_lazy("Items and bytes of the largest partitions")
 def _shown(alias: str, masks: Masks) -> Callable[[str, str], tuple[str, str]]:
     def shown(partition: str, sort: str) -> tuple[str, str]:
         text = masked_text(alias, partition, masks)
-        return text, masks.sort_key(alias, partition, sort) if text == partition else MASK
+        return text, masks.key(alias, partition, sort)[1] if text == partition else MASK
 
     return shown
