@@ -167,7 +167,7 @@ def _end_rename_from(step: Step) -> None:
     """
     alias, this = step.after.alias, migrate_run.current_run()
     opened = drive.changes_in(alias, run(knowledge.state_of(step.table)))
-    former = [each for each in opened if this.step_of(each, drive.step_of).renames_from(step.label)]
+    former = [each for each in opened if drive.known_step(each, this).renames_from(step.label)]
     if former and not drive.drive(alias, this):
         raise ConfigurationError(
             f"Cannot apply {step.operation.describe()!r} yet: {former[0].change.migration} still replaces the label "

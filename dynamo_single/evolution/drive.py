@@ -106,6 +106,12 @@ def step_of(found: TableChange) -> tuple[Step, Any]:
     return steps_of(graph, migration)[number], migration
 
 
+def known_step(found: TableChange, this: Run) -> Step:
+    """Return the operation that started a change: the one that a run has announced, else as ``step_of()``."""
+    announced: Step | None = this.announced.get((found.change.migration, found.change.number))
+    return step_of(found)[0] if announced is None else announced
+
+
 def steps_of(graph: MigrationLoader, migration: Any) -> dict[int, Step]:
     """Return a migration's operations on items by their numbers, each with the snapshots before and after it."""
     return steps_in(graph.project_state((migration.app_label, migration.name), at_end=False), migration)
@@ -198,7 +204,7 @@ def drive(alias: str, this: Run, *, reverting: OpenChange | None = None) -> bool
     while True:
         knowledge.lease_now(table)  # other runs wait for this process, as for any other
         state = _present_state(alias, this)
-        left = [_Moving(each, this.step_of(each, step_of)) for each in changes_in(alias, state)]
+        left = [_Moving(each, known_step(each, this)) for each in changes_in(alias, state)]
         left.sort(key=lambda each: each.follows_code)
         if not left:
             return True
@@ -246,7 +252,7 @@ def taken_over(alias: str, state: TableState, this: Run) -> TableState:
     this.refuse_former(get_table(alias))
     for found in changes_in(alias, state):
         form = state.forms[found.item_type]
-        form, number = this.step_of(found, step_of).form_change.taken_over(form)
+        form, number = known_step(found, this).form_change.taken_over(form)
         change = replace(found.change, phase=number, since=state.revision + 1, is_former=True)
         state = state.with_form(found.item_type, with_change(form, change))
     return replace(state, former="")

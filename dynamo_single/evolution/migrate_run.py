@@ -48,11 +48,6 @@ class Run:
     _estimated: set[str] = field(default_factory=set)
     _said: float = 0.0
 
-    def step_of(self, found: Any, lookup: Callable[[Any], tuple[Any, Any]]) -> Any:
-        """Return the operation of an open change, which this run has announced or ``lookup`` finds on disk."""
-        known = self.announced.get((found.change.migration, found.change.number))
-        return lookup(found)[0] if known is None else known
-
     def refuse_former(self, table: Table) -> None:
         """Raise ``ConfigurationError`` for the first change of a table that an earlier release has migrated.
 

@@ -248,13 +248,13 @@ class Step:
         """The tasks of all passes, in the order in which they run."""
         return tuple(task for phase in self.phases for name in phase.passes for task in self.tasks.get(name, ()))
 
-    @property
+    @cached_property
     def new_keys(self) -> list[KeyTemplates]:
         """The keys on indexes that the change adds."""
         before, after = keys_of(self.before), keys_of(self.after)
         return [key for text, key in after.items() if text not in before]
 
-    @property
+    @cached_property
     def form_change(self) -> FormChange:
         """The effect of the operation on the recorded form."""
         operation, before, after = self.operation, self.before, self.after

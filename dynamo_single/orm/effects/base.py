@@ -174,6 +174,11 @@ def liveness_names(model: type[DynamoModel], before: Item) -> set[str]:
 Effects = tuple[Effect, ...]
 
 
+def values_of_each_write(effects: Effects, before: Item | None) -> Values:
+    """Return the values that effects set in every write that changes something."""
+    return {name: value for effect in effects for name, value in effect.values_of_each_write(before).items()}
+
+
 async def filled_values(effects: Effects, filling: Filling) -> Values:
     """Return the values of an object that come from other items, by all of its effects."""
     found: Values = {}

@@ -20,6 +20,7 @@ from dynamo_single.orm.effects.base import (
     Subject,
     Transition,
     WriteConditions,
+    values_of_each_write,
 )
 from dynamo_single.orm.effects.write import Write
 from dynamo_single.orm.items import decode
@@ -114,9 +115,7 @@ async def compose(
     form, before = form_of(draft.binding), draft.before
     terms = terms.with_twin_names(form.twins) if form.twins else terms
     form.check_key(obj, draft.read_values, before)
-    changed = draft.new_values
-    for effect in effects if not draft.raw else ():
-        changed = changed | effect.values_of_each_write(before)
+    changed = draft.new_values if draft.raw else draft.new_values | values_of_each_write(effects, before)
     after = form.after(before, draft.read_values, changed, draft.encodings)
     size = form.check_size(obj, after, draft.encodings)
     put = {name: value for name, value in after.items() if before.get(name) != value}
@@ -137,12 +136,10 @@ async def compose(
     conditions = WriteConditions(
         terms, draft.computed, required_conditions(draft.changes) if draft.changes else EVERYTHING, as_read
     )
+    put |= {name: after[name] for name in sorted(repeated) if name in after}
+    removed += tuple(name for name in sorted(repeated) if name not in after)
     own = Update(
-        key_of(before),
-        set={**put, **{name: after[name] for name in sorted(repeated) if name in after}},
-        remove=(*removed, *(name for name in sorted(repeated) if name not in after)),
-        changes=draft.changes,
-        condition=conditions.request_condition(),
+        key_of(before), set=put, remove=removed, changes=draft.changes, condition=conditions.request_condition()
     )
     for each in side_writes:
         own = own if each.amend is None else each.amend(own)

@@ -13,7 +13,7 @@ from dynamo_single.exceptions import AlreadyExists, MissingReference
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.effects import recount, send
 from dynamo_single.orm.effects.all_effects import effects_of
-from dynamo_single.orm.effects.base import Filling, Subject, filled_values
+from dynamo_single.orm.effects.base import Filling, Subject, filled_values, values_of_each_write
 from dynamo_single.orm.effects.compose import NewObject, compose_new, taken
 from dynamo_single.orm.effects.trash_counts import has_trash_count
 from dynamo_single.orm.items import decode
@@ -113,8 +113,7 @@ async def new_object(
             await call_sync(partial(set_automatic, obj, add=True))
         else:
             set_automatic(obj, add=True)
-        for effect in effects:
-            values.update(effect.values_of_each_write(None))
+        values.update(values_of_each_write(effects, None))
     if effects:
         filling = Filling(Subject(obj), values, pending=pending, lenient=lenient)
         values = {**values, **await filled_values(effects, filling)}

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import BeginAgain, ConditionFailed
-from dynamo_single.orm.conditions.terms import join
+from dynamo_single.orm.conditions.terms import Condition, join
 from dynamo_single.orm.effects.all_effects import effects_of
 from dynamo_single.orm.effects.base import Effect, Effects, Subject, WriteConditions
 from dynamo_single.orm.effects.compose import Draft, NewObject, compose, compose_new
@@ -25,7 +25,7 @@ from dynamo_single.orm.items import version
 from dynamo_single.orm.items.encode import Values, check_trash_key, fields_setting_themselves, may_block, set_automatic
 from dynamo_single.orm.items.encodings import Encodings
 from dynamo_single.orm.items.expiry import free_key_condition
-from dynamo_single.orm.items.form import form_of
+from dynamo_single.orm.items.form import ItemForm, form_of
 from dynamo_single.orm.items.readers import values_reader
 from dynamo_single.orm.items.stored import NAME as STORED
 from dynamo_single.orm.items.stored import WHOLE_BYTES
@@ -35,9 +35,7 @@ from dynamo_single.orm.requests.atomic_block import Block, Entry, Explain
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.requests.updates import as_stored
 from dynamo_single.orm.rollout import knowledge
-from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.bindings import ModelBinding, fact
-from dynamo_single.orm.schema.fields.base import IdentityField
 from dynamo_single.table import names
 from dynamo_single.table.lease import Lease
 from dynamo_single.table.request import MAX_ITEM_SIZE, Request
@@ -219,8 +217,7 @@ async def saved_directly(binding: ModelBinding, obj: Any, encodings: Encodings, 
         }
         if not differing:
             return direct.is_alone
-        read = direct.compared(before)
-        changed = form.difference(differing, read, before, named=False, encodings=encodings)
+        changed = form.difference(differing, direct.compared(before), before, named=False, encodings=encodings)
         if not direct.kept.isdisjoint(changed):
             return False
         if changed and (form.automatic or direct.version_name):
@@ -231,9 +228,7 @@ async def saved_directly(binding: ModelBinding, obj: Any, encodings: Encodings, 
         return False  # the full pass raises any error again, with its message
     if not changed:
         return direct.is_alone
-    for name in differing.keys() - changed.keys():
-        _leave_as_read(after, before, form.stored[name])
-    return await _update(direct, obj, before, read, after, changed, size, pending=pending)
+    return await _update(direct, obj, after, changed, size, pending=pending)
 
 
 async def saved_by_name(
@@ -268,10 +263,7 @@ async def saved_by_name(
             _, after, size = direct.writer.whole({**values, **following}, before, encodings)
     except Exception:
         return False  # as above
-    for name, stored in form.stored.items():
-        if name not in changed:
-            _leave_as_read(after, before, stored)
-    return await _update(direct, obj, before, read, after, changed, size, repeated, pending)
+    return await _update(direct, obj, after, changed, size, repeated, pending)
 
 
 async def set_directly(binding: ModelBinding, obj: Any, values: Values) -> bool:
@@ -281,29 +273,16 @@ async def set_directly(binding: ModelBinding, obj: Any, values: Values) -> bool:
     if direct is None or type(before) is not dict:
         return False
     try:
-        read = direct.needed(before)
         changed = {**values, **direct.following(obj, before)}
-        _, after, size = direct.writer.whole({**read, **changed}, before)
+        _, after, size = direct.writer.whole({**direct.needed(before), **changed}, before)
     except Exception:
         return False  # as above
-    for name, stored in direct.form.stored.items():
-        if name not in changed:
-            _leave_as_read(after, before, stored)
-    return await _update(direct, obj, before, read, after, changed, size)
-
-
-def _leave_as_read(after: dict[str, Any], before: Item, stored: str) -> None:
-    if stored in before:
-        after[stored] = before[stored]
-    else:
-        after.pop(stored, None)
+    return await _update(direct, obj, after, changed, size)
 
 
 async def _update(
     direct: DirectWrites,
     obj: Any,
-    before: Item,
-    read: Values,
     after: dict[str, Any],
     changed: Values,
     size: int,
@@ -312,15 +291,18 @@ async def _update(
 ) -> bool:
     """Send an update and record it in the object; return ``False`` without sending if the caller has to compose it.
 
+    ``after`` is the item of all values; attributes that are not among the ``changed`` ones stay as they were read.
     ``repeated`` contains the attributes to write although they are unchanged.
     """
-    form, binding = direct.form, direct.binding
+    form, binding, before = direct.form, direct.binding, obj.__dict__[STORED]
+    _leave_others(form, before, after, changed)
     put = {name: value for name, value in after.items() if before.get(name) != value}
     removed = tuple(name for name in before if name not in after and name in form.known)
     written = frozenset((*put, *removed))
     again = frozenset([form.stored[name] for name in repeated]) - written if repeated else repeated
     touched = written | again
-    if not (touched and _is_usual(direct, touched, put, size) and binding.is_current):
+    is_free = touched.isdisjoint(direct.watched) and touched.isdisjoint(direct.careful) and put.keys().isdisjoint(_KEY)
+    if not (touched and is_free and size <= MAX_ITEM_SIZE // 2 and binding.is_current):
         return False
     as_read = sorted(form.as_read(written, after).union(again & form.depended_on).difference((form.version,)))
     put |= {name: after[name] for name in sorted(again) if name in after}
@@ -334,16 +316,13 @@ async def _update(
         if pending is None:
             await get_table(form.alias).ask_patiently(request)
         else:
-            # Most updates do not depend on a read attribute.
-            unchanged = [as_stored(before, name) for name in as_read]
-            condition = join((ITEM_EXISTS, *unchanged)) if unchanged else ITEM_EXISTS
-            update = Update(key_of(before), put, removed, condition=condition)
-            _join(pending, direct, obj, read, update, (before, after), size, partial(_update_error, obj, before))
+            update = Update(key_of(before), put, removed, condition=_condition(before, as_read))
+            _join(pending, obj, update, (before, after), size, partial(_update_error, obj, before))
     except BeginAgain:
         knowledge.stale()
         return False
     except ConditionFailed as error:
-        draft = Draft(binding, before, read, changed, repeated=repeated)
+        draft = Draft(binding, before, direct.compared(before), changed, repeated=repeated)
         write = await compose(obj, effects_of(binding), draft)
         if write is None:
             raise
@@ -356,9 +335,19 @@ async def _update(
     return True
 
 
-def _is_usual(direct: DirectWrites, touched: frozenset[str], put: Item, size: int) -> bool:
-    is_free = touched.isdisjoint(direct.watched) and touched.isdisjoint(direct.careful)
-    return is_free and put.keys().isdisjoint(_KEY) and size <= MAX_ITEM_SIZE // 2
+def _leave_others(form: ItemForm, before: Item, after: dict[str, Any], changed: Values) -> None:
+    """Leave the attributes that are not among the ``changed`` ones as they were read."""
+    for name, stored in form.stored.items():
+        if name not in changed:
+            if stored in before:
+                after[stored] = before[stored]
+            else:
+                after.pop(stored, None)
+
+
+def _condition(before: Item, as_read: Sequence[str]) -> Condition:
+    # Most updates do not depend on a read attribute.
+    return join((ITEM_EXISTS, *(as_stored(before, name) for name in as_read))) if as_read else ITEM_EXISTS
 
 
 def _request(
@@ -374,26 +363,10 @@ def _request(
         return None
 
 
-def _join(
-    block: Block,
-    direct: DirectWrites,
-    obj: Any,
-    values: Values,
-    action: Action,
-    items: tuple[Item, ...],
-    size: int,
-    explain: Explain,
-) -> None:
+def _join(block: Block, obj: Any, action: Action, items: tuple[Item, ...], size: int, explain: Explain) -> None:
     """Add a write to a block; ``items`` are the item before, if there was one, and after, which has ``size`` bytes."""
-    after = items[-1]
-    named = partial(_name, direct.binding.model, values)
-    block.add(direct.form.alias, Entry(named, (action,), items, explain, undo_of(obj, after), (after, size)))
-
-
-def _name(model: Any, values: Values) -> str:
-    """Return a function that names an object with these values; most names never appear in a message."""
-    field, held = model._meta.pk, [values[name] for name in model._identity]
-    return secrecy.named(model, field.joined(held) if isinstance(field, IdentityField) else held[0])
+    after, alias = items[-1], type(obj)._options.alias
+    block.add(alias, Entry(Subject(obj).naming(), (action,), items, explain, undo_of(obj, after), (after, size)))
 
 
 def _update_error(obj: Any, before: Item, action: Action, found: Item | None) -> Exception:
@@ -446,7 +419,7 @@ async def created_directly(table: Table, binding: ModelBinding, obj: Any, pendin
         else:
             free = ITEM_MISSING if binding.layout.expires is None else free_key_condition(binding.model)
             put = Put(item, free, new.size)
-            _join(pending, direct, obj, values, put, (item,), new.size, partial(_creation_error, obj))
+            _join(pending, obj, put, (item,), new.size, partial(_creation_error, obj))
     except BeginAgain:
         knowledge.stale()
         return False

@@ -19,7 +19,15 @@ from dynamo_single.exceptions import NotSupported, StaleObject
 from dynamo_single.orm.conditions.terms import Stored
 from dynamo_single.orm.effects import send, trash_counts
 from dynamo_single.orm.effects.all_effects import effects_of
-from dynamo_single.orm.effects.base import Effects, Filling, Subject, Transition, WriteConditions, filled_values
+from dynamo_single.orm.effects.base import (
+    Effects,
+    Filling,
+    Subject,
+    Transition,
+    WriteConditions,
+    filled_values,
+    values_of_each_write,
+)
 from dynamo_single.orm.effects.compose import compose_move
 from dynamo_single.orm.effects.counters import own_counters
 from dynamo_single.orm.effects.referrers import ReferrerQuery, queries_by_key
@@ -86,9 +94,7 @@ async def new_item(
         form.refuse_immutable((), changed, held, before)
         if names.DELETED_WITH in before:
             changed = trash_counts.values_with_new_parent(type(obj), changed)
-    changed |= form.automatic_values(obj)
-    for effect in effects:
-        changed |= effect.values_of_each_write(before)
+    changed |= {**form.automatic_values(obj), **values_of_each_write(effects, before)}
     values = {**held, **changed}
     own = key_of(before)
     partition, sort = own if is_key_of(form.model, values, own) else computed_key(form.model, values)
