@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 #: Return a key of an alias with its secrets masked; with ``None``, of any alias.
@@ -38,14 +39,38 @@ CODES: Final[dict[int, str]] = {
     0x10FFFF: "\U0010fffe1",
 }
 
-_UNSAFE: Final = re.compile(f"[{''.join(re.escape(chr(code)) for code in CODES)}]")
 _CHARACTERS: Final = {code: chr(character) for character, code in CODES.items()}
 _WRITTEN: Final = "|".join(re.escape(code) for code in _CHARACTERS)
 
 
-def escape(text: str) -> str:
-    """Return a string as it is stored in a key. Each character has its own escape, so that prefixes remain prefixes."""
-    return text.translate(CODES) if _UNSAFE.search(text) else text
+def escape(text: str, terminator: str = "") -> str:
+    """Return a string as it is stored in a key, in front of a terminator; ``""`` means ``#``.
+
+    Each character has its own escape, so that prefixes remain prefixes.
+    """
+    unsafe, codes = _escaping(terminator)
+    return text.translate(codes) if unsafe.search(text) else text
+
+
+def unsafe_in(terminator: str) -> re.Pattern[str]:
+    """Return the expression for characters to escape in front of a terminator."""
+    return _escaping(terminator)[0]
+
+
+@lru_cache(maxsize=64)
+def _escaping(terminator: str) -> tuple[re.Pattern[str], dict[int, str]]:
+    """Return the expression for characters to escape, and the escape of each."""
+    codes = _escapes(terminator)
+    return re.compile(f"[{''.join(re.escape(chr(code)) for code in codes)}]"), codes
+
+
+def _escapes(terminator: str) -> dict[int, str]:
+    codes = dict(CODES)
+    if terminator > ESCAPE:
+        # Some of the codes above contain the terminator too: "$_" stands for a space.
+        clashing = [code for code, escaped in codes.items() if terminator in escaped]
+        codes |= {code: f"{ESCAPE}u{code:06x}" for code in (*clashing, ord(terminator))}
+    return codes
 
 
 def unescape(written: str) -> str:

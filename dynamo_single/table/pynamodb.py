@@ -14,7 +14,7 @@ from pynamodb.connection.base import MetaTable
 from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.table import names
-from dynamo_single.table.request import READS, Item, Parameters, Response, with_names
+from dynamo_single.table.request import READS, Item, Parameters, Response, key_schema, with_names
 
 #: Send an operation with its parameters, and return the response.
 Call = Callable[[str, Parameters], Response]
@@ -112,16 +112,12 @@ def _meta_table(settings: TableSettings) -> MetaTable:
     return MetaTable(
         {
             "TableName": settings.table_name,
-            "KeySchema": _key_schema(own),
+            "KeySchema": key_schema(own),
             "AttributeDefinitions": [
                 {"AttributeName": name, "AttributeType": "S"} for pair in (own, *pairs.values()) for name in pair
             ],
             "GlobalSecondaryIndexes": [
-                {"IndexName": index, "KeySchema": _key_schema(pair)} for index, pair in pairs.items()
+                {"IndexName": index, "KeySchema": key_schema(pair)} for index, pair in pairs.items()
             ],
         }
     )
-
-
-def _key_schema(pair: tuple[str, str]) -> list[dict[str, str]]:
-    return [{"AttributeName": pair[0], "KeyType": "HASH"}, {"AttributeName": pair[1], "KeyType": "RANGE"}]

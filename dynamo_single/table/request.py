@@ -10,7 +10,7 @@ Each limit names the AWS page that documents it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -52,6 +52,11 @@ class Request(Struct, frozen=True):
 def only_reads(operation: str) -> bool:
     """Return whether an operation changes neither items nor tables."""
     return operation in READS or operation.startswith(("Describe", "List"))
+
+
+def key_schema(keys: Sequence[str]) -> list[dict[str, str]]:
+    """Return a partition key and perhaps a sort key as a parameter of DynamoDB's API."""
+    return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(keys, ("HASH", "RANGE"), strict=False)]
 
 
 _MARK = re.compile(r"#\w+")

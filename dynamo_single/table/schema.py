@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from dynamo_single.conf import TableSettings
 from dynamo_single.conf.shapes import BY_ID, OWN, IndexShape, KeyForm
 from dynamo_single.exceptions import NotSupported, RequestFailed, TableMismatch, TableNotFound, TableUnavailable
-from dynamo_single.table.request import Request
+from dynamo_single.table.request import Request, key_schema
 from dynamo_single.table.table import Table, table_at
 from dynamo_single.translated import Sentence, joined, sentence
 
@@ -254,11 +254,6 @@ def refuse(settings: TableSettings, found: Sequence[Difference]) -> None:
             f"The table {settings.table_name!r} at {settings.place} cannot be changed to match the settings. "
             f"Nothing was changed. {' '.join(fatal)}"
         )
-
-
-def key_schema(keys: Sequence[str]) -> list[dict[str, str]]:
-    """Return a partition key and perhaps a sort key as a parameter of DynamoDB's API."""
-    return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(keys, ("HASH", "RANGE"), strict=False)]
 
 
 def _repair(table: Table, definition: TableDefinition, step: Difference, described: Description) -> None:

@@ -31,11 +31,11 @@ from dynamo_single.orm.schema.attributes import (
 )
 from dynamo_single.orm.schema.attributes.operations import is_expression
 from dynamo_single.orm.schema.bindings import ModelBinding, fact
-from dynamo_single.orm.schema.keys.codecs import unsafe_in
 from dynamo_single.orm.schema.keys.template import KeyPart, Template
 from dynamo_single.orm.schema.keys.values import item_size, value_size
 from dynamo_single.orm.schema.layout import AccessKey
 from dynamo_single.table import names
+from dynamo_single.table.masking import unsafe_in
 from dynamo_single.table.request import MAX_ITEM_SIZE, PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, Item, NewItem, StoredValue
 
 #: A value in its stored Python form, its AttributeValue, and the bytes of that with its name.

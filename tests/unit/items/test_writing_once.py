@@ -13,7 +13,7 @@ from dynamo_single.orm.conditions.matching import normalized_value
 from dynamo_single.orm.items.encode import attributes_item, is_same
 from dynamo_single.orm.items.form import form_of
 from dynamo_single.orm.schema import registry
-from dynamo_single.orm.schema.keys.codecs import _escapes, escape
+from dynamo_single.table.masking import _escapes, escape
 from tests.catalog.models import Sample
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)

@@ -24,7 +24,7 @@ from dynamo_single.conf import COMPANION_PREFIX
 from dynamo_single.exceptions import ConfigurationError, InvalidValue
 from dynamo_single.orm.schema.keys.datetimes import ISO, datetime_format
 from dynamo_single.orm.schema.keys.values import Words, checked_text, seconds, shown, split_number, words
-from dynamo_single.table.masking import CODES, ESCAPE
+from dynamo_single.table.masking import ESCAPE, escape
 from dynamo_single.table.shaped.sortable import number_text
 
 #: Higher than every character in a key: the last code point, which is escaped inside values.
@@ -173,33 +173,6 @@ def canonical(text: str) -> str:
     text = unicodedata.normalize("NFD", text.strip()).casefold()
     # Casefolding can leave characters that fold again when recomposed, so it is done on both sides.
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold()).strip()
-
-
-def escape(text: str, terminator: str = "") -> str:
-    """Escape what may not stand inside a value; each character by itself, so that prefixes stay prefixes."""
-    unsafe, codes = _escaping(terminator)
-    return text.translate(codes) if unsafe.search(text) else text
-
-
-def unsafe_in(terminator: str) -> re.Pattern[str]:
-    """Return the expression for characters to escape in front of a terminator; ``""`` means ``#``."""
-    return _escaping(terminator)[0]
-
-
-@lru_cache(maxsize=64)
-def _escaping(terminator: str) -> tuple[re.Pattern[str], dict[int, str]]:
-    """Return the expression for characters to escape, and the escape of each."""
-    codes = _escapes(terminator)
-    return re.compile(f"[{''.join(re.escape(chr(code)) for code in codes)}]"), codes
-
-
-def _escapes(terminator: str) -> dict[int, str]:
-    codes = dict(CODES)
-    if terminator > ESCAPE:
-        # Some of the codes above contain the terminator too: "$_" stands for a space.
-        clashing = [code for code, escaped in codes.items() if terminator in escaped]
-        codes |= {code: f"{ESCAPE}u{code:06x}" for code in (*clashing, ord(terminator))}
-    return codes
 
 
 def _text(value: object) -> str:
