@@ -20,6 +20,7 @@ from django.db import IntegrityError
 from msgspec import Struct, field
 
 from dynamo_single.exceptions import (
+    BeginAgain,
     BulkError,
     BulkIntegrityError,
     ConditionFailed,
@@ -31,13 +32,16 @@ from dynamo_single.exceptions import (
 )
 from dynamo_single.orm.effects import send
 from dynamo_single.orm.requests import atomic_block as pending
-from dynamo_single.orm.requests.actions import Check, Delete
+from dynamo_single.orm.requests.actions import Check, Delete, ItemKey, key_of
 from dynamo_single.orm.requests.atomic_block import Block, Entry
 from dynamo_single.orm.requests.compiler import compile_action
+from dynamo_single.orm.rollout import knowledge
 from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.table import flow
+from dynamo_single.table import batches, flow
+from dynamo_single.table.batches import Write
 from dynamo_single.table.flow import Flow, as_stream, call_sync, in_order
+from dynamo_single.table.lease import Lease
 from dynamo_single.table.request import MAX_ACTIONS, MAX_TRANSACTION_SIZE
 from dynamo_single.table.table import get_table, patience
 
@@ -249,6 +253,34 @@ class _Transaction(Struct, eq=False):
             except DynamoSingleError as own:
                 return {id(owners[id(entry)]): own}
         return found
+
+
+async def write_batch(
+    model: type[DynamoModel], units: Sequence[Any], writes: Sequence[Write], lease: Lease | None, alone: ObjectWriter
+) -> list[Outcome]:
+    """Write units as one BatchWriteItem without conditions, one of ``writes`` for each.
+
+    If the lease is over, which the operation may outlast, write ``alone`` those that are left: by the present state.
+    """
+    rest = await batches.write_batch(get_table(model._options.alias), writes, patient=True, lease=lease)
+    left = set() if rest is None else {*map(_key_of_write, rest.writes)}
+    is_over = rest is not None and isinstance(rest.error, BeginAgain)
+    if is_over:
+        knowledge.stale()
+    outcomes = []
+    for unit, each in zip(units, writes, strict=True):
+        if rest is None or _key_of_write(each) not in left:
+            outcomes.append(Outcome(alone.pk(unit), {model._meta.label: 1}))
+        elif is_over:
+            outcomes.append(await alone.write_alone(unit))
+        else:
+            outcomes.append(Outcome(alone.pk(unit), {}, rest.error))
+    return outcomes
+
+
+def _key_of_write(write: Write) -> ItemKey:
+    put = write.get("PutRequest")
+    return key_of(write["DeleteRequest"]["Key"] if put is None else put["Item"])
 
 
 async def transaction_chunks(

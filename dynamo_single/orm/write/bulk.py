@@ -45,7 +45,7 @@ from dynamo_single.orm.schema.keys.values import named, shown
 from dynamo_single.orm.schema.references import checked_references
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.write import bulk_insert
-from dynamo_single.orm.write.batch_transactions import BulkWrite, ObjectWriter, Outcome, Progress
+from dynamo_single.orm.write.batch_transactions import BulkWrite, ObjectWriter, Outcome, Progress, write_batch
 from dynamo_single.orm.write.bulk_insert import Inserted
 from dynamo_single.orm.write.create import create, new_object
 from dynamo_single.orm.write.save import SaveOptions, save, write_if
@@ -280,24 +280,20 @@ class BulkCreate(Struct, frozen=True):
 
     async def _put_over(self, kept: Sequence[NewObject], job: BulkWrite) -> None:
         """Write whole items without conditions: one BatchWriteItem for each 25."""
-        table = get_table(self.model._options.alias)
         size = min(self.batch_size or MAX_BATCH_WRITES, MAX_BATCH_WRITES)
         # Compile all requests before the first one: an item may be too large.
         puts = {
             id(each): {"PutRequest": {"Item": compile_action(Put(each.item, EVERYTHING, each.size)).params["Item"]}}
             for each in kept
         }
+        alone = ObjectWriter(self._write, attrgetter("obj.pk"))
 
         async def work(unit: Sequence[NewObject]) -> list[Outcome]:
-            lease = unit[0].binding.lease
-            rest = await batches.write_batch(table, [puts[id(each)] for each in unit], patient=True, lease=lease)
-            left = set() if rest is None else {key_of(write["PutRequest"]["Item"]) for write in rest.writes}
-            outcomes = []
-            for each in unit:
-                if rest is not None and key_of(each.item) in left:
-                    outcomes.append(Outcome(each.obj.pk, {}, rest.error))
-                    continue
-                outcomes.append(Outcome(each.obj.pk, {self.model._meta.label: self._record(each)}))
+            writes = [puts[id(each)] for each in unit]
+            outcomes = await write_batch(self.model, unit, writes, unit[0].binding.lease, alone)
+            for each, outcome in zip(unit, outcomes, strict=True):
+                if outcome.error is None and id(each.obj) not in self.written:
+                    self._record(each)
             return outcomes
 
         units = [kept[start : start + size] for start in range(0, len(kept), size)]

@@ -14,9 +14,11 @@ from msgspec.structs import replace
 from dynamo_single.exceptions import AccessDenied
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.rollout import knowledge, presence, states
-from dynamo_single.table import Request, Table, intercept
+from dynamo_single.table import Request, Table, intercept, lease
 from dynamo_single.testing import assert_requests
 from tests.catalog.clubs import Club
+from tests.catalog.records import Slip
+from tests.catalog.servers import GameServer, GameTag
 from tests.contract.model.test_filled import FORM, LAYOUT, MIGRATED
 
 #: The requests of a process before its first one: register, read the state, and report its revision.
@@ -131,6 +133,42 @@ def test_forgotten_process_registers_again(served: Table) -> None:
         assert list(Club.objects.all()) == []
     (found,) = processes(served)
     assert found[presence.HEARD] == {"N": "2"}
+
+
+@pytest.fixture
+def outlasted(passed: Callable[[float], None], monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The requests of an operation that lasts a lease longer with each BatchWriteItem; leases do end."""
+    monkeypatch.setattr(lease, "monotonic", lambda: time.monotonic())
+    sent: list[str] = []
+
+    def wait(operation: str, params: Any) -> None:
+        sent.append(operation)
+        if operation == "BatchWriteItem":
+            passed(knowledge.LOCAL_LEASE + 1)
+
+    with intercept(wait):
+        yield sent
+
+
+def test_bulk_create_outlasts_its_lease(served: Table, outlasted: list[str]) -> None:
+    """The objects of the batch that was not sent are written one by one, and the next batches by the renewed lease."""
+    slips = [Slip(till_id="t", slip_id=f"{number:03}") for number in range(60)]
+    Slip.objects.bulk_create(slips[:30])
+    outlasted.clear()
+    created = Slip.objects.bulk_create(slips, update_conflicts=True)
+    assert not created.skipped and all(slip._stored is not None for slip in slips)
+    assert outlasted.count("BatchWriteItem") < 3
+    assert Slip.objects.filter(till="t").count() == 60
+
+
+def test_clear_outlasts_its_lease(served: Table, outlasted: list[str]) -> None:
+    """The edges of the batch that was not sent are deleted one by one."""
+    server = GameServer.objects.create(server_id="s", name="Server")
+    server.tags.set(GameTag.objects.bulk_create([GameTag(word=f"{number:03}") for number in range(40)]))
+    outlasted.clear()
+    server.tags.clear()
+    assert (outlasted.count("BatchWriteItem"), outlasted.count("DeleteItem")) == (1, 15)
+    assert server.tags.count() == 0
 
 
 def test_process_that_may_not_write_reads_each_second(
