@@ -161,7 +161,7 @@ def form_in(pair: Pair, number: int) -> Any:
 
 def binding_in(pair: Pair, number: int, code: int, monkeypatch: pytest.MonkeyPatch) -> ModelBinding | None:
     """Return the binding of code in a phase, or ``None`` if it is blocked."""
-    monkeypatch.setattr(following, "_has_migration", lambda name: code == AFTER)
+    monkeypatch.setattr(following, "has_migration", lambda name: code == AFTER)
     model = (pair.old, pair.new)[code]
     layout = registry.declared_layout(model)
     rules = {each.fingerprint: each.name for each in lookups_of(ModelBinding(model, None))}
