@@ -352,6 +352,12 @@ def _with_columns_of(queryset: Any, aggregates: Iterable[Any]) -> Any:
     return clone
 
 
+def names_annotations(query: Any, values: Iterable[Any]) -> bool:
+    """Return whether expressions name annotations of Django's query."""
+    names = {str(each.name).partition("__")[0] for each in within(values) if isinstance(each, models.F)}  # type: ignore[attr-defined]  # the stubs lack it
+    return not names.isdisjoint(query.annotations)
+
+
 async def update(
     queryset: Any, given: Mapping[str, object], pending: Block | None, refusal: NotSupported | None = None
 ) -> int:
@@ -394,10 +400,14 @@ async def _updated(
 
 
 def _unchanged(state: QueryState, scope: Scope, obj: Model) -> models.Q:
-    """Return the condition that the values used to compute the write are unchanged."""
+    """Return the condition that the object's own values used to compute the write are unchanged."""
     query = state.interpretation.query
+    base = query.get_initial_alias()
     columns = {
-        each.target.attname: each for part in (*query.annotations.values(), query.where) for each in columns_in(part)
+        each.target.attname: each
+        for part in (*query.annotations.values(), query.where)
+        for each in columns_in(part)
+        if each.alias == base
     }
     condition = models.Q(pk=obj.pk)
     for name, column in columns.items():

@@ -411,6 +411,27 @@ def test_annotated_objects_can_be_updated(shops: tuple[Shop, Shop]) -> None:
     assert ours.Product.objects.get(pk="p1").name == "x"
 
 
+UPDATES: dict[str, Callable[[Any], Any]] = {
+    "by an annotation": lambda found: found.annotate(x=fn.Upper("name")).update(name=F("x")),
+    "by an alias and more": lambda found: found.alias(x=F("stock") * 2).update(stock=F("x") + 1),
+    "where an aggregate of related objects is": lambda found: (
+        found.annotate(x=Count("lines")).filter(x__gt=2).update(name="x")
+    ),
+    "where a related object's attribute of the same name is": lambda found: (
+        found.annotate(x=fn.Lower("category__name")).filter(x="tea").update(name="x")
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_update_of_annotated_objects_is_djangos(shops: tuple[Shop, Shop], name: str) -> None:
+    found = []
+    for shop in shops:
+        number = UPDATES[name](mem(shop.all(shop.Product)))
+        found.append((number, sorted(shop.all(shop.Product).values_list("pk", "name", "stock"))))
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize(
     "asked",
     [
