@@ -19,6 +19,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import models
+from dynamo_single.admin.labels import ModelLabel
 from dynamo_single.conf import alias_of_own_models, table_settings
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.table.names import LOG_OF_OBJECT
@@ -108,12 +109,6 @@ def _label(kind: Any) -> str:
     return f"{kind.app_label}.{kind.model}"
 
 
-class _ModelLabel(models.UnicodeAttribute):
-    """The label of the object's model."""
-
-    holds_labels = True
-
-
 class LogEntryManager(models.Manager.from_queryset(LogEntries)):  # type: ignore[misc]  # a class that is computed
     """Django's manager of the log, with its only method."""
 
@@ -161,7 +156,7 @@ class LogEntry(models.Model):
     )
     action_time = models.TimestampAttribute(_("action time"), auto_now_add=True)
     entry_id = models.IdAttribute()
-    object_type = _ModelLabel(_("content type"))
+    object_type = ModelLabel(_("content type"))
     object_id = models.UnicodeAttribute(_("object id"))
     object_repr = models.UnicodeAttribute(_("object repr"), blank=True, max_length=200)
     action_flag = models.IntegerAttribute(_("action flag"), choices=ACTION_FLAG_CHOICES)

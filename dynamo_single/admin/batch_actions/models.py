@@ -8,6 +8,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import clock, models
+from dynamo_single.admin.labels import ModelLabel
 from dynamo_single.conf import alias_of_own_models
 
 #: The seconds for which a user can resume a job.
@@ -33,7 +34,7 @@ class AdminJob(models.Model):
 
     user_key = models.UnicodeAttribute(_("user"))
     job_id = models.IdAttribute(kind="ulid")
-    label = models.UnicodeAttribute(_("model"))
+    label = ModelLabel(_("model"))
     action = models.UnicodeAttribute(_("action"))
     keys: Any = models.JSONAttribute(_("objects"))
     position = models.IntegerAttribute(_("done"), default=0)

@@ -352,10 +352,10 @@ def _with_columns_of(queryset: Any, aggregates: Iterable[Any]) -> Any:
     return clone
 
 
-def names_annotations(query: Any, values: Iterable[Any]) -> bool:
-    """Return whether expressions name annotations of Django's query."""
+def names_annotations(annotations: Mapping[str, object], values: Iterable[object]) -> bool:
+    """Return whether expressions name annotations."""
     names = {str(each.name).partition("__")[0] for each in within(values) if isinstance(each, models.F)}  # type: ignore[attr-defined]  # the stubs lack it
-    return not names.isdisjoint(query.annotations)
+    return not names.isdisjoint(annotations)
 
 
 async def update(

@@ -117,7 +117,8 @@ class WritingQuerySet(PlannedQuerySet[M]):
             interpretation = (await self._state()).interpretation
             if interpretation is not None and interpretation.chooses:
                 return await interpreted.update(self, given, pending)
-        if self._query.annotations and interpreted.names_annotations(self._query, given.values()):
+        annotations = self._query.annotations
+        if annotations and interpreted.names_annotations(annotations, given.values()):
             return await interpreted.update(self, given, pending)
         try:
             assigned = queryset_update.read_assignments(self.model, given)

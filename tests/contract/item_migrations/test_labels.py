@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from django.apps import apps
 from django.core.management import CommandError
 
 from accounts.models import User
+from dynamo_single import clock, models
 from dynamo_single import migrations as items
-from dynamo_single import models
+from dynamo_single.admin.batch_actions.models import AdminJob
 from dynamo_single.admin.log import LogEntry
 from dynamo_single.evolution import drive
 from dynamo_single.evolution.backfill import Options, Work, run_work
@@ -389,3 +391,14 @@ def test_log_entry_follows_new_label(table: Table) -> None:
     (task,) = items.RenameModel("Animal", "Beast").passes_in("catalog", snapshot, snapshot)["fill"]
     run_work(Work("catalog", "0002", 0, "fill", "Labels", task), table, Options(segments=1))
     assert LogEntry.objects.filter(object_type="catalog.beast", object_id="a").count() == 1
+
+
+def test_job_of_the_admin_follows_new_label(table: Table) -> None:
+    """Its objects would otherwise be those of a new model under the former name."""
+    job = AdminJob.objects.create(
+        user_key="1", label="catalog.animal", action="delete", keys=["a"], expires_at=clock.now() + timedelta(days=1)
+    )
+    snapshot = Snapshot.of(Animal)
+    (task,) = items.RenameModel("Animal", "Beast").passes_in("catalog", snapshot, snapshot)["fill"]
+    run_work(Work("catalog", "0002", 0, "fill", "Labels", task), table, Options(segments=1))
+    assert AdminJob.objects.get(pk=job.pk).label == "catalog.beast"
