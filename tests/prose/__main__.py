@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.prose import budget
+from tests.prose import budget, kept
 from tests.prose.patterns import hits
 from tests.prose.reading import Sentence, read
 from tests.prose.words import found, texts
@@ -44,14 +44,18 @@ def tracked() -> list[Path]:
     return [Path(name) for name in names if not name.startswith(EXCEPT) and (ROOT / name).is_file()]
 
 
-def words(paths: list[Path]) -> list[str]:
-    """Return a line for each of the listed words."""
+def words(path: Path) -> list[str]:
+    """Return a line for each of the listed words in a file. Templates are not searched."""
     return [
         f"{path}:{line}: “{' '.join(word.split())}”: write “{instead}”, or see tests/prose/words.py"
-        for path in paths
-        for text in texts(ROOT / path)
+        for text in (() if path.suffix == ".html" else texts(ROOT / path))
         for line, word, instead in found(text)
     ]
+
+
+def counted(path: Path) -> kept.Found:
+    """Return the words and the counts of one file."""
+    return kept.Found(words(path), budget.count(budgeted([path])).get(budget.folder_of(path), {}))
 
 
 def budgeted(paths: list[Path]) -> Iterator[tuple[Path, Sentence]]:
@@ -94,14 +98,15 @@ def main() -> int:
     if options.show is not None:
         show(paths, options.show)
         return 0
-    counts = budget.count(budgeted(paths))
+    files = kept.read(ROOT, paths, counted)
+    counts = budget.together((budget.folder_of(path), each.counts) for path, each in files)
     if options.table:
         table(counts)
         return 0
     if options.lower:
         budget.write(budget.lowered(counts, budget.stored()))
         return 0
-    wrong = words([path for path in paths if path.suffix != ".html"])
+    wrong = [line for _, each in files for line in each.words]
     excess = budget.over(counts, budget.stored())
     print("\n".join(wrong + excess), end="\n" if wrong or excess else "")
     if excess:

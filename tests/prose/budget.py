@@ -56,6 +56,11 @@ class Count:
             self.passives += bool(PASSIVE.search(sentence.text)) and not sentence.text.startswith("Nothing was ")
         self.patterns.update(pattern.name for pattern, _ in hits(sentence.kind, sentence.text))
 
+    def add_count(self, other: Count) -> None:
+        """Add the numbers of another count."""
+        for name, number in vars(other).items():
+            setattr(self, name, getattr(self, name) + number)
+
     @property
     def found(self) -> Allowed:
         """The counts that a budget limits."""
@@ -83,6 +88,15 @@ def count(read: Iterable[tuple[Path, Sentence]]) -> dict[str, dict[str, Count]]:
     counts: dict[str, dict[str, Count]] = defaultdict(lambda: defaultdict(Count))
     for path, sentence in read:
         counts[folder_of(path)][kind_of(sentence)].add(sentence)
+    return counts
+
+
+def together(files: Iterable[tuple[str, dict[str, Count]]]) -> dict[str, dict[str, Count]]:
+    """Return the sums of the counts of files by folder and kind."""
+    counts: dict[str, dict[str, Count]] = defaultdict(lambda: defaultdict(Count))
+    for folder, kinds in files:
+        for kind, each in kinds.items():
+            counts[folder][kind].add_count(each)
     return counts
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.deep import by_make_check
 from tests.prose import __main__ as prose
-from tests.prose import budget, reading, words
+from tests.prose import budget, kept, reading, words
 from tests.prose.patterns import PATTERNS, hits
 
 
@@ -192,9 +192,27 @@ def test_budget_names_existing_folders_only() -> None:
     assert [name for name in json.loads(budget.FILE.read_text()) if not (prose.ROOT / name).exists()] == []
 
 
+def test_only_changed_files_are_read_again(tmp_path: Path) -> None:
+    """The findings of the others are those of the last run."""
+    same, changed = Path("same.md"), Path("changed.md")
+    runs: list[list[Path]] = []
+    for text in ("One page.", "Another page."):
+        (tmp_path / same).write_text("A page.")
+        (tmp_path / changed).write_text(text)
+        runs.append([])
+
+        def count(path: Path) -> kept.Found:
+            runs[-1].append(path)
+            return kept.Found([str(path)], counts_of((tmp_path / path).read_text())["docs"])
+
+        found = kept.read(tmp_path, [same, changed], count)
+    assert runs == [[same, changed], [changed]]
+    assert found[0] == (same, kept.Found(["same.md"], counts_of("A page.")["docs"]))
+
+
 @by_make_check
 def test_repository_is_within_its_budget() -> None:
     """This is a part of `make lint`, for runs of only the tests."""
     paths = prose.tracked()
-    assert prose.words([path for path in paths if path.suffix != ".html"]) == []
+    assert [line for path in paths for line in prose.words(path)] == []
     assert budget.over(budget.count(prose.budgeted(paths)), budget.stored()) == []
