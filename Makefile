@@ -30,10 +30,15 @@ help: ## list the commands
 run: install ## start the demo: engine, table, data, a superuser and the web server (WEB_PORT, DYNAMO_PORT)
 	@exec $(BIN)/python manage.py demo
 
-# Most of their time goes to processes that they start: projects, servers, benchmarks.
+# Most of their time goes to processes that they start, or that race and are killed: projects, servers, benchmarks.
 LONG := tests/benchmarks/test_benchmarks.py tests/helpdesk tests/upstream tests/protocol tests/contract/isolation \
-	tests/contract/table/test_deadlines.py tests/contract/accounts/test_accounts_own_app.py \
-	tests/contract/commands/test_demo.py tests/contract/commands/test_startproject.py \
+	tests/contract/robustness tests/contract/adoption/test_companion_killed.py \
+	tests/contract/adoption/test_companion_processes.py tests/contract/table/test_deadlines.py \
+	tests/contract/table/test_engines.py tests/contract/table/test_stopped_processes.py \
+	tests/contract/accounts/test_accounts_own_app.py tests/contract/admin/test_admin_mixed.py \
+	tests/contract/backend/test_backend_commands.py tests/contract/commands/test_demo.py \
+	tests/contract/commands/test_startproject.py tests/contract/commands/test_startup.py \
+	tests/contract/commands/test_startup_models.py \
 	tests/contract/item_migrations/test_killed.py tests/contract/item_migrations/test_stopped_code.py \
 	tests/contract/sql_import/test_interrupted.py
 
@@ -41,7 +46,7 @@ LONG := tests/benchmarks/test_benchmarks.py tests/helpdesk tests/upstream tests/
 test: install-dev ## everything that has to hold before a change is handed in, but for test-long
 	$(call beside_checks,$(PYTEST) -n 3 $(LONG:%=--ignore=%))
 
-test-long: install-dev ## the tests that take longest: whole projects, the protocol of migrations, benchmarks, Django's own
+test-long: install-dev ## the tests that take longest: whole projects, processes that race or are killed, migrations' protocol, benchmarks, Django's own
 	@$(PYTEST) -n 3 $(LONG)
 
 test-fast: install-dev ## the tests that need no engine (half a minute)

@@ -19,12 +19,13 @@ from django.conf import settings as project_settings
 from django.contrib.admin.sites import AdminSite, all_sites
 from django.urls import resolvers
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import engine as hypothesis_engine
 
 from dynamo_single.engines import DYNOXIDE, available_engines
 from dynamo_single.table import SentRequest, Table, capture_requests, get_table, redirects
 from dynamo_single.testing import local_engine
 from tests import children
-from tests.deep import IS_DEEP, SEED, beyond_sample, examples
+from tests.deep import IS_DEEP, SEED, drawn, examples
 from tests.ready import count_changes, table_ready
 from tests.strict import IS_STRICT, in_front_of
 
@@ -53,6 +54,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("tests")
+
+# A property that fails is reduced for half a minute at most, and not for Hypothesis' five. It has no setting for it.
+hypothesis_engine.MAX_SHRINKING_SECONDS = 30
 
 ROOT = Path(__file__).resolve().parent.parent
 #: ``TEST_ENGINE="DynamoDB Local"`` runs the same tests on the stricter engine.
@@ -112,21 +116,17 @@ def end_worker() -> NoReturn:
     os._exit(0)  # xdist waits for the end of the process, which has sent its results
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Skip cases of the deep run, if there are others.
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
+    """Make no tests of the cases that this run skips: all workers made them, which took a third of the collection.
 
-    Such tests were a twelfth of all, and every worker made them.
+    These are the cases of the deep run, if a test has others, and those that a run of all files does not draw.
     """
+    yield
     if IS_DEEP:
         return
-    marks = metafunc.definition.own_markers
-    for place, mark in enumerate(marks):
-        if mark.name != "parametrize" or not isinstance(mark.args[1], list):  # an iterator works only once
-            continue
-        usual = [each for each in mark.args[1] if not _is_deep(each)]
-        if 0 < len(usual) < len(mark.args[1]):
-            marks[place] = pytest.mark.parametrize(mark.args[0], usual, *mark.args[2:], **mark.kwargs).mark
+    cases = [case for case in metafunc._calls if not _is_deep(case)] or metafunc._calls[:]
+    metafunc._calls[:] = drawn(metafunc.definition.nodeid, cases, SEED) if ALL_FILES in os.environ else cases
 
 
 def _is_deep(case: object) -> bool:
@@ -136,8 +136,6 @@ def _is_deep(case: object) -> bool:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip tests of the deep run, and start with the slowest."""
     left_out = [] if IS_DEEP else [item for item in items if item.get_closest_marker("deep")]
-    if ALL_FILES in os.environ and not IS_DEEP:
-        left_out += beyond_sample([item for item in items if item.get_closest_marker("deep") is None], SEED)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         skipped = {*left_out}

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import random
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, TypeVar
 
 import pytest
+
+T = TypeVar("T")
 
 IS_DEEP = os.environ.get("TEST_DEEP", "") not in ("", "0")
 
@@ -31,20 +32,15 @@ def examples(normal: int, deep: int, name: str = "") -> int:
 #: The number of the day, which selects today's cases. Child processes inherit it.
 SEED: Final = int(os.environ.setdefault("TEST_SEED", str(datetime.now(UTC).toordinal())))
 #: How many cases of one parametrized test `make test` runs.
-CASES: Final = 4
+CASES: Final = 3
 
 
-def beyond_sample(items: Iterable[pytest.Item], seed: int) -> list[pytest.Item]:
-    """Return the tests that a normal run of all tests skips: the cases of each test that are not selected today.
+def drawn(test: str, cases: Sequence[T], seed: int) -> Sequence[T]:
+    """Return the cases of a test that a normal run of all tests makes: ``CASES``, or all if there are no more.
 
-    ``CASES`` of each test are selected. A run of named files and a deep run skip none.
+    A run of named files and a deep run make all of them.
     """
-    cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
-    for item in items:
-        cases[item.nodeid.partition("[")[0]].append(item)
-    left_out: list[pytest.Item] = []
-    for test, each in cases.items():
-        if len(each) > CASES:
-            drawn = {*random.Random(f"{seed} {test}").sample(range(len(each)), CASES)}
-            left_out += [item for place, item in enumerate(each) if place not in drawn]
-    return left_out
+    if len(cases) <= CASES:
+        return cases
+    places = {*random.Random(f"{seed} {test}").sample(range(len(cases)), CASES)}
+    return [case for place, case in enumerate(cases) if place in places]

@@ -125,7 +125,7 @@ def test_list_over_relations_is_no_server_error(registered: Registering, model: 
     """Any options and any URL lead to a page, a redirect or an explained error."""
     number = random.Random(f"{model.__name__}")
     errors = []
-    for _example in range(examples(8, 400)):
+    for _example in range(examples(4, 400)):
         own = options(number, model, PATHS[model])
         pages = registered(model, **own)
         for _address in range(3):

@@ -56,7 +56,7 @@ def listed(engine: Table, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     project = InspectedProject(tmp_path_factory.mktemp("random"), str(engine.settings.endpoint_url))
     counts = []
     with ExitStack() as stack:
-        for seed in range(examples(12, 120)):
+        for seed in range(examples(5, 120)):
             items = random_items(seed)
             index = [("GSI1", ("GSI1PK", "GSI1SK"), ALL)]
             table = stack.enter_context(other_table(engine, f"random-{seed}", ("PK", "SK"), indexes=index))

@@ -14,7 +14,7 @@ from tests.contract.adoption.foreign import ALIAS, foreign_table, stored
 from tests.deep import examples
 from tests.unit.declaring import declare, forgotten
 
-ITEMS = examples(60, 1000)
+ITEMS = examples(25, 1000)
 CHARACTERS = "ab !\"$%&'()*+,-./:;<=>?@[]^_`{|}~AB09\tä€\U0001f600"
 TEXT, NUMBER = models.UnicodeAttribute, models.IntegerAttribute
 

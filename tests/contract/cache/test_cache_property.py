@@ -49,7 +49,7 @@ def result(cache: Any, method: str, args: tuple[Any, ...]) -> Any:
 
 
 @given(calls=st.lists(CALLS, max_size=15), split=st.booleans())
-@settings(max_examples=examples(30, 60))
+@settings(max_examples=examples(15, 60))
 def test_it_is_as_the_cache_in_memory(table: Table, calls: list[tuple[str, Any]], split: bool) -> None:
     """Results and contents are the same after every call, whichever calls came before."""
     ours = {"BACKEND": BACKEND, "OPTIONS": {"LARGE_VALUES": "split" if split else "refuse"}}

@@ -20,7 +20,7 @@ from tests.unit.declaring import declare, forgotten
 
 pytestmark = pytest.mark.usefixtures("table")
 
-EXAMPLES = examples(12, 400)
+EXAMPLES = examples(6, 400)
 BOUNDS = {"max_digits": 6, "decimal_places": 2}
 
 

@@ -20,7 +20,7 @@ from tests.unit.declaring import declare, forgotten
 
 pytestmark = pytest.mark.usefixtures("table")
 
-EXAMPLES = examples(8, 300)
+EXAMPLES = examples(5, 300)
 
 
 class Line:

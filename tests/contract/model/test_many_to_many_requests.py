@@ -299,7 +299,7 @@ CHANGES = st.lists(
 
 
 @pytest.mark.parametrize("kind", [*KINDS])
-@settings(max_examples=examples(12, 400))
+@settings(max_examples=examples(6, 400))
 @given(CHANGES)
 def test_changes_leave_what_single_edges_leave(kind: str, changes: list[tuple[str, set[int]]]) -> None:
     """Items and counts are the same as after separate creations and deletions of edges."""

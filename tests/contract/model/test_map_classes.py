@@ -475,7 +475,7 @@ GIVEN = st.fixed_dictionaries(
 
 
 @given(values=GIVEN)
-@settings(max_examples=examples(60, 1000))
+@settings(max_examples=examples(25, 1000))
 def test_both_libraries_read_each_others_maps(values: dict[str, Any]) -> None:
     def made(address: Any, geo: Any) -> Any:
         inside = {"geo": lambda each: geo(lat=each), "stops": lambda each: [geo(lat=one) for one in each]}

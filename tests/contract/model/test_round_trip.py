@@ -51,7 +51,7 @@ VALUES = {
 
 
 @given(values=st.fixed_dictionaries({}, optional=VALUES))
-@settings(max_examples=examples(15, 60))
+@settings(max_examples=examples(8, 60))
 def test_what_is_saved_is_what_is_read(values: dict[str, Any]) -> None:
     """Every attribute type returns exactly the stored value."""
     sample = Sample.objects.create(sample_id=str(uuid.uuid4()), **values)

@@ -121,7 +121,7 @@ def stored_as(model: Any, values: dict[str, Any], state: dict[str, Any]) -> None
 
 
 @pytest.mark.usefixtures("neighbours")
-@settings(max_examples=examples(30, 600), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12, 600), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_both_ways_give_the_same(data: st.DataObject) -> None:
     """Random models, keys and states of items."""

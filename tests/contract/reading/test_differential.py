@@ -25,7 +25,7 @@ from tests.catalog.kinds import KINDS
 from tests.catalog.models import Entry
 from tests.deep import examples
 
-EXAMPLES = examples(15, 100, "DIFFERENTIAL_EXAMPLES")
+EXAMPLES = examples(8, 100, "DIFFERENTIAL_EXAMPLES")
 START = datetime(2024, 1, 1, tzinfo=UTC)
 
 # Few values, so that conditions match; separators and escape characters, to test keys.

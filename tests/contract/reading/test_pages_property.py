@@ -20,7 +20,7 @@ from dynamo_single.table import Request, get_table
 from tests.catalog.models import Entry
 from tests.deep import examples
 
-EXAMPLES = examples(15, 100, "PAGES_EXAMPLES")
+EXAMPLES = examples(8, 100, "PAGES_EXAMPLES")
 
 SHELVES = ["a", "a#b", "b"]
 SLOTS = [-11, -2, 0, 1, 10, 11, 100]

@@ -195,7 +195,7 @@ CONDITIONS = st.recursive(
 )
 
 
-@settings(max_examples=examples(30, 150))
+@settings(max_examples=examples(15, 150))
 @given(values=st.tuples(VALUES, VALUES, VALUES, VALUES), condition=CONDITIONS)
 def test_python_and_the_engine_agree_on_every_pair(table: Table, values: Any, condition: Condition) -> None:
     a, b, x, y = values

@@ -23,7 +23,7 @@ from tests.catalog.service import Visit
 from tests.deep import examples
 from tests.ready import table_ready
 
-EXAMPLES = examples(15, 300, "SHARDS_EXAMPLES")
+EXAMPLES = examples(8, 300, "SHARDS_EXAMPLES")
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 LAYOUT = registry.layout_of(Visit)

@@ -279,7 +279,7 @@ def sorted_by_keys() -> Iterator[Any]:
 
 
 @given(rows=ROWS, order=st.sampled_from([("one",), ("one", "two"), ("two",), ("text",)]), descending=st.booleans())
-@settings(max_examples=examples(15, 300), suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(8, 300), suppress_health_check=list(HealthCheck))
 def test_sorted_items_come_as_a_key_has_them(
     table: Table, sorted_by_keys: Any, rows: list[Any], order: tuple[str, ...], descending: bool
 ) -> None:

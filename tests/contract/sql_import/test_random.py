@@ -68,7 +68,7 @@ def imported(**options: Any) -> None:
     call_command("dynamo_import_sql", database=OLD, verbosity=0, **options)
 
 
-@settings(max_examples=examples(6, 300))
+@settings(max_examples=examples(3, 300))
 @given(found=ROWS, introspects=st.booleans(), size=st.integers(1, 4))
 def test_random_rows_become_equal_objects(
     rows: Rows, table: Table, found: dict[str, dict[str, Any]], introspects: bool, size: int
@@ -98,7 +98,7 @@ VOLUMES = st.lists(
 )
 
 
-@settings(max_examples=examples(6, 300))
+@settings(max_examples=examples(3, 300))
 @given(found=VOLUMES, size=st.integers(1, 5))
 def test_random_relations_are_counted(rows: Rows, table: Table, found: list[dict[str, Any]], size: int) -> None:
     """The first of conflicting rows is stored; counters, claims and copies match the stored objects."""

@@ -154,7 +154,7 @@ INSTEAD = st.binary(max_size=4) | st.sampled_from([b"\r\n", b"0", b"null"])
 CHANGES = st.lists(st.tuples(st.integers(0, 400), st.integers(0, 3), INSTEAD), min_size=1, max_size=3)
 
 
-@settings(max_examples=examples(60, 3000), suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25, 3000), suppress_health_check=list(HealthCheck))
 @given(which=st.sampled_from([*WHOLE]), changes=CHANGES, checked=st.booleans())
 def test_changed_bytes_raise_errors_of_ours_alone(
     server: Scripted, which: str, changes: list[tuple[int, int, bytes]], checked: bool

@@ -125,7 +125,7 @@ def address(received: Received) -> tuple[str, str, list[str]]:
 
 
 @pytest.mark.parametrize("path", ["direct", "botocore"])
-@settings(max_examples=examples(20, 1000), suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(10, 1000), suppress_health_check=list(HealthCheck))
 @given(url=URLS, variable=st.sampled_from(["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB"]))
 def test_address_from_environment_is_sent_as_botocore_sends_it(
     anywhere: Anywhere, path: str, url: str, variable: str

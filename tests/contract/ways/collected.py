@@ -63,8 +63,11 @@ def places() -> tuple[Place, ...]:
     made: list[Place] = []
     for path in sorted(ROOT.rglob("*.py")):
         file = path.relative_to(ROOT).as_posix()
+        text = path.read_text()
+        if not any(kind in text for kind in kinds):
+            continue
         visitor = _Visitor(file, kinds)
-        visitor.visit(ast.parse(path.read_text()))
+        visitor.visit(ast.parse(text))
         functions = [function for function, _ in visitor.found]
         for number, (function, node) in enumerate(visitor.found):
             which = f" {functions[: number + 1].count(function)}" if functions.count(function) > 1 else ""

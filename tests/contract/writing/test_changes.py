@@ -69,7 +69,7 @@ CHANGES = st.one_of(
 )
 
 
-@settings(max_examples=examples(50, 300))
+@settings(max_examples=examples(25, 300))
 @given(item=ITEMS, change=CHANGES)
 def test_python_and_dynamodb_make_the_same(table: Table, item: dict[str, Any], change: Change) -> None:
     """The same elements are required, and the results are equal."""

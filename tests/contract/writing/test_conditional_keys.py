@@ -248,7 +248,7 @@ def write(how: str, pk: str, values: dict[str, Any], stale: dict[str, Any]) -> N
                 obj.save()
 
 
-@settings(max_examples=examples(15, 200))
+@settings(max_examples=examples(8, 200))
 @given(st.lists(WRITES, min_size=1, max_size=8))
 def test_the_index_holds_what_meets_the_condition_after_any_writes(table: Table, writes: list[Any]) -> None:
     """The index is right after any writes, including those with outdated objects."""

@@ -210,7 +210,7 @@ def emptied() -> None:
 
 
 @pytest.mark.parametrize("in_blocks", [False, True])
-@settings(max_examples=examples(40, 1500))
+@settings(max_examples=examples(12, 1500))
 @given(st.data())
 def test_direct_writes_are_as_composed(in_blocks: bool, data: st.DataObject) -> None:
     """This includes concurrent writes by other processes, and rejected writes."""

@@ -294,7 +294,7 @@ VALUES = st.recursive(
 MAPS = st.dictionaries(st.sampled_from(["a", "b", "c.d", "0"]), VALUES, max_size=4)
 
 
-@settings(max_examples=examples(15, 150))
+@settings(max_examples=examples(8, 150))
 @given(before=MAPS, after=MAPS)
 def test_what_is_stored_is_what_the_object_holds(table: Table, before: dict[str, Any], after: dict[str, Any]) -> None:
     """Without another writer, whatever became of a map."""
@@ -308,7 +308,7 @@ def test_what_is_stored_is_what_the_object_holds(table: Table, before: dict[str,
         stock.save()
 
 
-@settings(max_examples=examples(15, 100))
+@settings(max_examples=examples(8, 100))
 @given(before=MAPS, mine=MAPS, theirs=MAPS)
 def test_two_writers_differences_commute(table: Table, before: Any, mine: Any, theirs: Any) -> None:
     """Differences of separate elements have the same result in any order."""

@@ -277,7 +277,7 @@ def edited(draw: Callable[[Any], Any], document: Any) -> None:
             del place[name]
 
 
-@settings(max_examples=examples(25, 400), deadline=None)
+@settings(max_examples=examples(12, 400), deadline=None)
 @given(st.data(), MAPS, st.lists(DOCUMENTS, max_size=3))
 def test_every_change_in_place_is_noticed(table: Table, data: Any, given_map: Any, given_list: Any) -> None:
     """One object is changed and saved repeatedly; a naive comparison computes the expected result."""

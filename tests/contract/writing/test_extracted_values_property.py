@@ -83,7 +83,7 @@ def act(obj: Any, way: str, change: tuple[str, Any]) -> None:
         WRITERS[way](obj, *change)
 
 
-@settings(max_examples=examples(15, 60))
+@settings(max_examples=examples(8, 60))
 @given(DOCUMENTS, STEPS)
 def test_two_writers_leave_what_is_extracted_as_the_document_has_it(
     table: Table,

@@ -79,7 +79,7 @@ def test_hostile_name_stays_a_literal(name: str) -> None:
 
 
 @given(st.lists(NAMES, min_size=1, max_size=6, unique=True))
-@settings(max_examples=examples(40, 3000), deadline=None)
+@settings(max_examples=examples(20, 3000), deadline=None)
 def test_python_names_are_valid_for_django(stored: list[str]) -> None:
     """Each name is a unique identifier that Django accepts for a field."""
     found: list[str] = []
@@ -93,7 +93,7 @@ def test_python_names_are_valid_for_django(stored: list[str]) -> None:
 
 
 @given(NAMES)
-@settings(max_examples=examples(40, 3000), deadline=None)
+@settings(max_examples=examples(20, 3000), deadline=None)
 def test_literals_are_read_back(text: str) -> None:
     """A literal is one line and means the same text."""
     written = names.literal(text)
@@ -102,7 +102,7 @@ def test_literals_are_read_back(text: str) -> None:
 
 
 @given(NAMES)
-@settings(max_examples=examples(40, 1000), deadline=None)
+@settings(max_examples=examples(20, 1000), deadline=None)
 def test_comments_are_comments(text: str) -> None:
     """No text ends the comment that contains it."""
     assert all(line.startswith("# ") and line.splitlines() == [line] for line in source.comment(text))

@@ -47,7 +47,7 @@ def tables(draw: st.DrawFn) -> list[dict[str, object]]:
 
 
 @given(tables())
-@settings(max_examples=examples(40, 1000), deadline=None)
+@settings(max_examples=examples(15, 1000), deadline=None)
 def test_every_item_is_recognized(table: list[dict[str, object]]) -> None:
     """The models' templates match each item's primary key, and a comment counts the other items."""
     text = written(sample(("PK", "SK"), [item(**each) for each in table]))
@@ -61,7 +61,7 @@ def test_every_item_is_recognized(table: list[dict[str, object]]) -> None:
 
 
 @given(tables(), PARTS, SEPARATORS)
-@settings(max_examples=examples(40, 1000), deadline=None)
+@settings(max_examples=examples(15, 1000), deadline=None)
 def test_index_keys_are_rebuilt(table: list[dict[str, object]], template: list[str | int | None], by: str) -> None:
     """The templates of an index, with the values of an item, are the item's keys in the index."""
     for number, each in enumerate(table):
@@ -86,7 +86,7 @@ def test_index_keys_are_rebuilt(table: list[dict[str, object]], template: list[s
 
 @given(st.lists(st.tuples(LABELS, st.lists(VALUES, min_size=1, max_size=6, unique=True)), min_size=1, max_size=5))
 @example([("USER", ["#aA"])])
-@settings(max_examples=examples(40, 1000), deadline=None)
+@settings(max_examples=examples(15, 1000), deadline=None)
 def test_no_drawn_value_becomes_a_literal(kinds: list[tuple[str, list[str]]]) -> None:
     """The literals of the templates are labels or words of the app."""
     table = [item(PK=f"{label}#{value}", SK=f"NOTE#{value}") for label, values in kinds for value in values]

@@ -121,7 +121,7 @@ def check_alike(model: Any, values: Mapping[str, Any]) -> bool:
     return True
 
 
-@settings(max_examples=examples(150, 3000))
+@settings(max_examples=examples(40, 3000))
 @given(st.data())
 def test_any_model_is_written_alike(data: st.DataObject) -> None:
     """This includes the order of the item's attributes, which a request contains."""

@@ -157,7 +157,7 @@ def compare_decisions(layout: ModelLayout, where: Condition) -> None:
                 assert found.foreign[each.shape].applies((each,)) == expected, each
 
 
-@settings(max_examples=examples(30, 600))
+@settings(max_examples=examples(12, 600))
 @given(st.data())
 def test_decisions_are_those_of_the_characters(data: st.DataObject) -> None:
     """For any templates and values, the rule calls a range shared exactly if its characters do."""
@@ -190,7 +190,7 @@ def test_real_models_decide_as_their_characters(group: Sequence[Any], data: st.D
             compare_decisions(layout, And(tuple(each for each in drawn if each is not None)))
 
 
-@settings(max_examples=examples(50, 400))
+@settings(max_examples=examples(25, 400))
 @given(sort_keys | partitions, sort_keys | partitions, texts)
 def test_templates_read_as_their_characters(first: str, second: str, text: str) -> None:
     """Following the characters decides which strings a template creates, and whether two templates can agree."""

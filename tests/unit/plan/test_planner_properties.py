@@ -206,7 +206,7 @@ def expected(query: Query, items: Iterable[Mapping[str, Any]]) -> list[Mapping[s
     return wanted
 
 
-@settings(max_examples=examples(100, 600))
+@settings(max_examples=examples(40, 600))
 @given(
     stores,
     bases,

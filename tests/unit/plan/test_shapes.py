@@ -178,7 +178,7 @@ def declared(draw: st.DrawFn) -> Any:
 
 
 @pytest.mark.usefixtures("alone")
-@settings(max_examples=examples(30, 600), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(10, 600), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_shapes_of_random_models(data: st.DataObject) -> None:
     """With neighbors, conditions, unique values and times to live."""

@@ -58,7 +58,7 @@ PAIRS: dict[str, tuple[Any, Any, Any]] = {
 
 @pytest.mark.parametrize("name", PAIRS)
 @given(data=st.data())
-@settings(max_examples=examples(60, 1000))
+@settings(max_examples=examples(30, 1000))
 def test_each_library_reads_the_others_values(name: str, data: st.DataObject) -> None:
     ours, theirs, values = PAIRS[name]
     value = data.draw(values)
@@ -69,7 +69,7 @@ def test_each_library_reads_the_others_values(name: str, data: st.DataObject) ->
 
 
 @given(moment=MOMENTS)
-@settings(max_examples=examples(60, 1000))
+@settings(max_examples=examples(30, 1000))
 def test_the_text_is_pynamodbs_own(moment: datetime) -> None:
     ours = models.TimestampAttribute(stored_as="pynamodb")
     assert ours.serialize(moment) == pynamodb.UTCDateTimeAttribute().serialize(moment)
@@ -77,7 +77,7 @@ def test_the_text_is_pynamodbs_own(moment: datetime) -> None:
 
 @pytest.mark.parametrize("form", FORMATS)
 @given(one=MOMENTS, other=MOMENTS)
-@settings(max_examples=examples(60, 1000))
+@settings(max_examples=examples(30, 1000))
 def test_texts_and_keys_sort_as_moments(form: str, one: datetime, other: datetime) -> None:
     attribute = named(models.TimestampAttribute(stored_as=form))
     before, after = sorted((attribute.clean(one), attribute.clean(other)))
