@@ -23,7 +23,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import ngettext
 
-from dynamo_single.admin.secrets import is_secret
+from dynamo_single.admin.secrets import is_secret, replaced_in_fieldsets
 from dynamo_single.admin.types import AdminMixin
 from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.attributes.base import AlsoSecret
@@ -190,11 +190,7 @@ def with_members(
     ``also`` is the function with which a site adds secrets.
     """
     shown = {field.name: found for field in options.concrete_fields if (found := _shown(field, also)) is not None}
-
-    def replaced(fields: Any) -> Any:
-        return [replaced(each) if isinstance(each, list | tuple) else shown.get(each, each) for each in fields]
-
-    return [(title, {**described, "fields": replaced(described["fields"])}) for title, described in fieldsets]
+    return replaced_in_fieldsets(fieldsets, shown)
 
 
 def _shown(field: ModelField, also: AlsoSecret | None) -> Callable[[object], str] | None:
@@ -271,10 +267,7 @@ class ShowsBinary(AdminMixin):
             return declared
         may_change = self.has_change_permission(request, obj) if obj is not None else self.has_add_permission(request)
         only = {*self._binary.values()} if not may_change else {*self.get_readonly_fields(request, obj)}
-        return [
-            (title, {**described, "fields": self._with_sizes(described["fields"], only)})
-            for title, described in declared
-        ]
+        return replaced_in_fieldsets(declared, {name: each for name, each in self._binary.items() if each in only})
 
     def get_urls(self) -> list[URLPattern]:
         """Return Django's addresses and the download's."""
@@ -301,17 +294,6 @@ class ShowsBinary(AdminMixin):
             "X-Content-Type-Options": "nosniff",
         }
         return HttpResponse(bytes(value), content_type="application/octet-stream", headers=headers)
-
-    def _with_sizes(self, fields: Any, only: Any = None) -> Any:
-        """Return field names in which the size replaces bytes: all of them, or only some."""
-
-        def replaced(each: Any) -> Any:
-            if isinstance(each, list | tuple):
-                return tuple(map(replaced, each))
-            found = self._binary.get(each) if isinstance(each, str) else None
-            return each if found is None or (only is not None and found not in only) else found
-
-        return tuple(map(replaced, fields)) if self._binary else fields
 
     def _shown(self, field: ModelField) -> Callable[[Any], str]:
         def shown(obj: Any) -> str:

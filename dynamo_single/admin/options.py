@@ -36,7 +36,7 @@ from dynamo_single.admin.lists.changelist import KeyChangeList
 from dynamo_single.admin.lists.filters import shows_trash
 from dynamo_single.admin.lists.stepwise import KeyPaginator
 from dynamo_single.admin.references import ReferencesMixin
-from dynamo_single.admin.secrets import SecretsMixin, site_secrets, without_secrets
+from dynamo_single.admin.secrets import SecretsMixin, replaced, site_secrets, without_secrets
 from dynamo_single.admin.trash_page import TrashPageMixin
 from dynamo_single.admin.types import M
 from dynamo_single.admin.viewing.display import hide_in_form
@@ -255,10 +255,8 @@ class DynamoModelAdmin(
             named = self._named_fields()
             automatic = [name for name in automatic if name in named]
         more: list[Any] = [name for name in automatic if name not in declared]
-        found: tuple[Any, ...] = self._with_sizes(
-            (*declared, *(more if self._named_fields() else trash_page.named_columns(more)))
-        )
-        return found
+        shown = more if self._named_fields() else trash_page.named_columns(more)
+        return tuple(replaced((*declared, *shown), self._binary))
 
     def _automatic(self, obj: object) -> list[str]:
         in_key = set() if obj is None else self._key()

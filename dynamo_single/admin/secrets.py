@@ -90,6 +90,16 @@ def replace_columns(options: MutableMapping[str, Any], instead: Mapping[str, obj
         options[option] = options[option] and [instead.get(name, name) for name in options[option]]
 
 
+def replaced(names: Iterable[Any], instead: Mapping[Any, object]) -> list[Any]:
+    """Return names of fields, some of them in lists, with some replaced."""
+    return [replaced(each, instead) if isinstance(each, list | tuple) else instead.get(each, each) for each in names]
+
+
+def replaced_in_fieldsets(fieldsets: Iterable[Any], instead: Mapping[Any, object]) -> list[Any]:
+    """Return fieldsets with some names of fields replaced."""
+    return [(title, {**each, "fields": replaced(each["fields"], instead)}) for title, each in fieldsets]
+
+
 class SecretsMixin(AdminMixin):
     """An admin or an inline whose addresses and declared orders do not compare with secrets."""
 

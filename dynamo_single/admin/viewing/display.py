@@ -75,13 +75,7 @@ def _without(
         for name in flatten_fieldsets([(None, {"fields": read_only})])
         if (found := _replacement(owner, request, model, name, rows, linked=True)) is not None
     }
-
-    def replaced(fields: Iterable[Any]) -> list[Any]:
-        return [replaced(each) if isinstance(each, list | tuple) else instead.get(each, each) for each in fields]
-
-    return [(title, {**options, "fields": replaced(options["fields"])}) for title, options in fieldsets], replaced(
-        read_only
-    )
+    return secrets.replaced_in_fieldsets(fieldsets, instead), secrets.replaced(read_only, instead)
 
 
 def _replacement(
