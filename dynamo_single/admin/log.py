@@ -22,6 +22,7 @@ from dynamo_single import models
 from dynamo_single.admin.labels import ModelLabel
 from dynamo_single.conf import alias_of_own_models, table_settings
 from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.where.arguments import with_leaves_of
 from dynamo_single.table.names import LOG_OF_OBJECT
 
 
@@ -63,7 +64,9 @@ class LogEntries(models.QuerySet["LogEntry"]):
         kwargs = dict(stored)
         # The app and the model of a content type are two conditions on one attribute.
         others = (Q(each) for each in stored if kwargs[each[0]] is not each[1])
-        super()._filter_or_exclude_inplace(negate, (*map(_stored_in, args), *others), kwargs)
+        super()._filter_or_exclude_inplace(
+            negate, (*(with_leaves_of(each, _stored_in) for each in args), *others), kwargs
+        )
 
     def order_by(self, *field_names: Any) -> LogEntries:
         """Order as the log's keys do; the order of Django's ``id`` is that of the time."""
@@ -75,10 +78,7 @@ _ORDERS: Final = {"id": "action_time", "-id": "-action_time"}
 
 def _stored_in(condition: Any) -> Any:
     """Return a condition with the names that are stored."""
-    if not isinstance(condition, Q):
-        return _stored(condition) if isinstance(condition, tuple) and len(condition) == 2 else condition
-    children: list[Any] = [_stored_in(each) for each in condition.children]
-    return Q.create(children, condition.connector, condition.negated)
+    return _stored(condition) if isinstance(condition, tuple) and len(condition) == 2 else condition
 
 
 def _stored(condition: tuple[str, Any]) -> tuple[str, Any]:

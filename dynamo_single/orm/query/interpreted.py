@@ -29,7 +29,7 @@ from dynamo_single.orm.results.columns import Shape
 from dynamo_single.orm.results.computation import Dates
 from dynamo_single.orm.results.state import Asked, QueryState
 from dynamo_single.orm.schema.types import DynamoModel
-from dynamo_single.orm.where.arguments import django_errors_translated
+from dynamo_single.orm.where.arguments import django_errors_translated, leaves_of, with_leaves_of
 
 Q = TypeVar("Q", bound=models.QuerySet[Any])
 
@@ -163,14 +163,12 @@ def prepared(conditions: Sequence[object]) -> list[object]:
 
     A subquery after ``__in`` without ``OuterRef`` is read first, as its queryset would be.
     """
-    found = [_prepared(each) for each in conditions]
+    found = [with_leaves_of(each, _prepared) for each in conditions]
     prepare(found)
     return found
 
 
 def _prepared(condition: Any) -> Any:
-    if isinstance(condition, models.Q):
-        return models.Q.create([_prepared(each) for each in condition.children], condition.connector, condition.negated)
     if not isinstance(condition, tuple) or not str(condition[0]).endswith("__in"):
         return condition
     name, value = condition
@@ -209,8 +207,8 @@ def separated(
 
     Raises ``NotSupported`` for a condition that cannot be either.
     """
-    own = [each for each in conditions if _is_computed(each)]
-    others = [each for each in conditions if not _is_computed(each)]
+    own = [each for each in conditions if any(map(_is_computed, leaves_of((each,))))]
+    others = [each for each in conditions if not any(each is one for one in own)]
     if filters.leads_on(model, own) or (negate and own and filters.leads_on(model, others)):
         # Related objects are joined, as in SQL.
         if any(filters.leads_to_several(model, each) for each in conditions) and (negate or _has_negation(own)):
@@ -230,8 +228,6 @@ def _has_negation(conditions: Iterable[Any]) -> bool:
 
 def _is_computed(condition: Any) -> bool:
     """Return whether a condition is an expression, or names an outer queryset."""
-    if isinstance(condition, models.Q):
-        return any(map(_is_computed, condition.children))
     return not isinstance(condition, tuple) or names_outer([condition[1]]) or isinstance(condition[1], Subquery)
 
 

@@ -5,7 +5,7 @@ DynamoDB has no subqueries, so the number of values is bounded. This module must
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from django.db.models import OuterRef, Q
@@ -14,7 +14,7 @@ from django.db.models.expressions import ResolvedOuterRef
 from dynamo_single.exceptions import InvalidValue, TooManyMatches
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.results.state import DEFAULT_LIMIT
-from dynamo_single.orm.where.arguments import sides_of
+from dynamo_single.orm.where.arguments import leaves_of, sides_of, with_leaves_of
 
 if TYPE_CHECKING:
     from dynamo_single.orm.expressions import computing
@@ -29,13 +29,7 @@ ValuesReader = Callable[[str, Any], Awaitable[list[Any]]]
 
 def has_subquery(conditions: Iterable[object]) -> bool:
     """Return whether a condition of ``filter()`` compares with one of our querysets by ``__in``."""
-    for condition in conditions:
-        if isinstance(condition, Q):
-            if has_subquery(condition.children):
-                return True
-        elif _has_queryset(condition):
-            return True
-    return False
+    return any(map(_has_queryset, leaves_of(conditions)))
 
 
 def _has_queryset(condition: Any) -> bool:
@@ -62,13 +56,11 @@ def has_expression(conditions: Iterable[object]) -> bool:
 
 def with_subqueries_replaced(condition: Any, read: SubqueryReader) -> Any:
     """Return the condition with each queryset replaced by a list."""
-    if isinstance(condition, Q):
-        children = [with_subqueries_replaced(child, read) for child in condition.children]
-        return Q.create(children, condition.connector, condition.negated)
-    if _has_queryset(condition):
-        name, queryset = condition
-        return name, read(name, queryset)
-    return condition
+
+    def replaced(leaf: Any) -> Any:
+        return (leaf[0], read(*leaf)) if _has_queryset(leaf) else leaf
+
+    return with_leaves_of(condition, replaced)
 
 
 def result_names(queryset: Any) -> tuple[str, ...] | None:
@@ -105,20 +97,11 @@ async def with_subquery_values(condition: Q, read: ValuesReader | None = None) -
     """Return the condition with each queryset replaced by its values, which ``read`` reads once."""
     read = read or subquery_values
     found: dict[tuple[str, int], list[Any]] = {}
-    for name, queryset in _querysets(condition):
+    for name, queryset in filter(_has_queryset, leaves_of((condition,))):
         if (name, id(queryset)) not in found:
             found[name, id(queryset)] = await read(name, queryset)
     result: Q = with_subqueries_replaced(condition, lambda name, queryset: found[name, id(queryset)])
     return result
-
-
-def _querysets(condition: Any) -> Iterator[tuple[str, object]]:
-    """Yield the querysets of a condition with their lookups, in the order of ``with_subqueries_replaced()``."""
-    if isinstance(condition, Q):
-        for child in condition.children:
-            yield from _querysets(child)
-    elif _has_queryset(condition):
-        yield condition
 
 
 async def subquery_values(name: str, queryset: Any) -> list[Any]:

@@ -18,6 +18,7 @@ from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.wording import FILTER_IN_PYTHON
 from dynamo_single.orm.relations.paths import Step, step_of
 from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.orm.where.arguments import leaves_of
 
 #: Gives the queryset of a step's model, without conditions.
 Source = Callable[[Any], Any]
@@ -25,13 +26,10 @@ Source = Callable[[Any], Any]
 
 def leads_on(model: type[DynamoModel], conditions: Iterable[Any]) -> bool:
     """Return whether a condition names an attribute of another model."""
-    for condition in conditions:
-        if isinstance(condition, Q):
-            if leads_on(model, condition.children):
-                return True
-        elif isinstance(condition, tuple) and len(condition) == 2 and step_of(model, str(condition[0])) is not None:
-            return True
-    return False
+    return any(
+        isinstance(each, tuple) and len(each) == 2 and step_of(model, str(each[0])) is not None
+        for each in leaves_of(conditions)
+    )
 
 
 def leads_to_several(model: type[DynamoModel], condition: Any) -> bool:

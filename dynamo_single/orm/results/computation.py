@@ -9,13 +9,13 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Iterator
 
-from django.db.models import Q
 from msgspec import Struct
 
 from dynamo_single.orm.results.columns import Columns, Shape
 from dynamo_single.orm.results.measures import Measure
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.types import DynamoModel
+from dynamo_single.orm.where.arguments import leaves_of
 
 
 class Dates(Struct, frozen=True):
@@ -85,13 +85,10 @@ def _contains_identity(model: type[DynamoModel], columns: Columns) -> bool:
 
 def names_computed(computation: Computation, conditions: Iterable[object]) -> bool:
     """Return whether conditions name computed values: SQL's HAVING."""
-    for condition in conditions:
-        if isinstance(condition, Q):
-            if names_computed(computation, condition.children):
-                return True
-        elif not isinstance(condition, tuple) or str(condition[0]).partition("__")[0] in computation.aliases:
-            return True
-    return False
+    return any(
+        not isinstance(each, tuple) or str(each[0]).partition("__")[0] in computation.aliases
+        for each in leaves_of(conditions)
+    )
 
 
 def explain_requests(computation: Computation | None) -> Iterator[tuple[str, str]]:

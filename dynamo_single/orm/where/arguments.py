@@ -6,7 +6,7 @@ This module knows Django's ``Q`` and must not know plans or querysets.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, NoReturn
@@ -101,16 +101,33 @@ def _own_names(model: type[DynamoModel]) -> tuple[frozenset[str], frozenset[str]
     return frozenset({"pk", *plain, *(each.attname for each in references)}), frozenset(e.name for e in references)
 
 
+def leaves_of(conditions: Iterable[Any]) -> Iterator[Any]:
+    """Yield the conditions that each ``Q`` joins, at any depth, and the others."""
+    for each in conditions:
+        if isinstance(each, Q):
+            yield from leaves_of(each.children)
+        else:
+            yield each
+
+
+def with_leaves_of(condition: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a condition with each of those that a ``Q`` joins replaced by the result of ``change``."""
+    if isinstance(condition, Q):
+        children = [with_leaves_of(each, change) for each in condition.children]
+        return Q.create(children, condition.connector, condition.negated)
+    return change(condition)
+
+
 def with_sorted_members(condition: object) -> Any:
     """Return the same condition with the set members after ``in`` sorted, so that the order is the same in every
     process.
 
     Requests are sent in the order of a list, and a cursor of one process has to be good in another.
     """
-    if isinstance(condition, Q):
-        return Q.create(
-            [with_sorted_members(child) for child in condition.children], condition.connector, condition.negated
-        )
+    return with_leaves_of(condition, _with_sorted_members)
+
+
+def _with_sorted_members(condition: object) -> object:
     if isinstance(condition, tuple) and len(condition) == 2:
         name, value = condition
         if str(name).endswith("__in") and isinstance(value, set | frozenset):
@@ -156,10 +173,8 @@ def check_condition_count(conditions: Collection[object]) -> None:
 
 def check_conditions(model: type[DynamoModel], conditions: Iterable[object]) -> None:
     """Reject an argument that is not a condition, such as a value without the name of an attribute."""
-    for condition in conditions:
-        if isinstance(condition, Q):
-            check_conditions(model, condition.children)
-        elif not hasattr(condition, "resolve_expression") and not (
+    for condition in leaves_of(conditions):
+        if not hasattr(condition, "resolve_expression") and not (
             isinstance(condition, tuple | list) and len(condition) == 2
         ):
             raise InvalidValue(
@@ -178,10 +193,8 @@ def identity_parts(model: Any, kwargs: Mapping[str, object]) -> str:
 
 def check_lists(model: type[DynamoModel], conditions: Iterable[object]) -> None:
     """Reject a value that must be a list; Django's error does not name the condition."""
-    for condition in conditions:
-        if isinstance(condition, Q):
-            check_lists(model, condition.children)
-        elif isinstance(condition, tuple) and len(condition) == 2:
+    for condition in leaves_of(conditions):
+        if isinstance(condition, tuple) and len(condition) == 2:
             name, value = condition
             path, _, lookup = str(name).rpartition("__")
             wanted = {"in": "a list of values", "range": "two bounds"}.get(lookup)
