@@ -90,12 +90,16 @@ def replace_columns(options: MutableMapping[str, Any], instead: Mapping[str, obj
         options[option] = options[option] and [instead.get(name, name) for name in options[option]]
 
 
-def replaced(names: Iterable[Any], instead: Mapping[Any, object]) -> list[Any]:
+def replaced(names: Iterable[object], instead: Mapping[str, object]) -> list[object]:
     """Return names of fields, some of them in lists, with some replaced."""
-    return [replaced(each, instead) if isinstance(each, list | tuple) else instead.get(each, each) for each in names]
+    return [replaced(each, instead) if isinstance(each, list | tuple) else _instead(each, instead) for each in names]
 
 
-def replaced_in_fieldsets(fieldsets: Iterable[Any], instead: Mapping[Any, object]) -> list[Any]:
+def _instead(name: object, instead: Mapping[str, object]) -> object:
+    return instead.get(name, name) if isinstance(name, str) else name
+
+
+def replaced_in_fieldsets(fieldsets: Any, instead: Mapping[str, object]) -> list[tuple[object, dict[str, object]]]:
     """Return fieldsets with some names of fields replaced."""
     return [(title, {**each, "fields": replaced(each["fields"], instead)}) for title, each in fieldsets]
 
