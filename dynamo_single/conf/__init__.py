@@ -64,7 +64,7 @@ _ALIAS = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 COMPANION_PREFIX: Final = "COMPANION#"
 
 
-class TableSettings(Struct, frozen=True):
+class TableSettings(Struct, frozen=True, cache_hash=True):
     """The settings of one table: its place, its name and its options. Timeouts are in seconds."""
 
     alias: str

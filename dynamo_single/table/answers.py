@@ -335,7 +335,7 @@ def _usual_response(operation: str, params: Parameters, body: bytes) -> dict[str
 
     Return ``None`` for every other response. ``_content()`` then applies the rules and words the errors.
     """
-    if _BEGINNING in body:
+    if _BEGINNING in body and holds_binary(body):  # booleans begin so too
         return None
     try:
         answer = _decode(body)

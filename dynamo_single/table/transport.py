@@ -17,7 +17,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
 from http import HTTPStatus
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -492,26 +491,29 @@ class _Clients:
     def reset(self) -> None:
         """Drop the clients and the lock, which another thread may have held when the process forked."""
         self._lock = threading.Lock()
+        #: By the settings of tables, and by the part of them that a client depends on.
         self._clients: dict[TableSettings, _Client] = {}
         self._of_stand_ins: dict[TableSettings, _Client] = {}
 
     def get(self, settings: TableSettings) -> _Client:
         # If no library can replace AWS, comparing the number of handlers is enough.
         is_stand_in = (len(BUILTIN_HANDLERS) != _handlers.of or bool(_handlers.found)) and is_aws_replaced()
-        way = _client_settings(settings)
         clients = self._of_stand_ins if is_stand_in else self._clients
-        if (client := clients.get(way)) is None:
+        if (client := clients.get(settings)) is None:
+            way = _client_settings(settings)
             with self._lock:
                 client = clients.get(way) or _Client(settings, is_stand_in=is_stand_in)
-                clients[way] = client
+                clients[way] = clients[settings] = client
         return client
 
     def forget(self, settings: TableSettings) -> None:
-        for clients in (self._clients, self._of_stand_ins):
-            clients.pop(_client_settings(settings), None)
+        way = _client_settings(settings)
+        with self._lock:
+            for clients in (self._clients, self._of_stand_ins):
+                for each in [each for each in clients if _client_settings(each) == way]:
+                    del clients[each]
 
 
-@lru_cache(maxsize=64)
 def _client_settings(settings: TableSettings) -> TableSettings:
     """Return the settings that a client depends on, without the table."""
     return TableSettings(

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.test import override_settings
+from msgspec.structs import replace
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute
 from pynamodb.connection import TableConnection
 from pynamodb.exceptions import PutError
@@ -340,6 +341,15 @@ def test_the_table_is_one_object_for_all_threads(table: Table) -> None:
     for thread in threads:
         thread.join()
     assert found == [table] * 8
+
+
+def test_tables_at_one_endpoint_share_a_client_and_forget_it_together(table: Table) -> None:
+    """``NoCredentialsError`` makes a table forget its client, which another table would otherwise still use."""
+    other, clients = replace(table.settings, table_name="other"), transport._clients
+    before = clients.get(table.settings)
+    assert clients.get(other) is before
+    clients.forget(table.settings)
+    assert clients.get(other) is clients.get(table.settings) is not before
 
 
 def test_a_forked_process_makes_a_client_of_its_own(table: Table) -> None:

@@ -53,8 +53,9 @@ def test_short_look_reads_as_the_careful_way(operation: str, wanted: dict[str, s
 
 @pytest.mark.parametrize("operation", sorted(answers._USUAL))
 def test_short_look_is_enough_for_usual_answers(operation: str) -> None:
-    """With the member and without it."""
-    for more in ({}, {answers._USUAL[operation]: ITEM}):
+    """With the member and without it, and with a boolean, whose type begins like that of binary values."""
+    name = answers._USUAL[operation]
+    for more in ({}, {name: ITEM}, {name: {**ITEM, "done": {"BOOL": True}}}):
         content = {"ConsumedCapacity": UNITS, **more}
         assert answers._usual_response(operation, {}, json.dumps(content).encode()) == content
 
