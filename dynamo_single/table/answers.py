@@ -131,21 +131,26 @@ _BINARY, _BEGINNING = (b'"B"', b'"BS"'), b'"B'
 _decode = msgspec.json.Decoder().decode
 
 
-class ResponseDecoder:
-    """Decode the items of a Query or Scan, or with ``batch`` of a BatchGetItem, into a type that msgspec supports.
+#: The member that contains the items of an operation; ``Items`` is that of the others.
+_HOLDING = {"BatchGetItem": "Responses", "GetItem": "Item"}
 
-    ``is_raw`` means that the type does not decode binary values. A page that contains one is then returned as a plain
-    dict, as are pages that do not match the type.
+
+class ResponseDecoder:
+    """Decode the items of a Query, Scan, BatchGetItem or GetItem into a type that msgspec supports.
+
+    ``operation`` is ``"Query"`` for a Scan, too. ``is_raw`` means that the type does not decode binary values. A
+    response that contains one is then returned as a plain dict, as are responses that do not match the type.
     """
 
     __slots__ = ("_decode", "_is_raw", "_members", "member")
 
-    def __init__(self, item: Any, *, is_raw: bool, batch: bool = False) -> None:
-        #: The member that contains the items.
-        self.member = "Responses" if batch else "Items"
-        shape = OPERATIONS["BatchGetItem" if batch else "Query"]
+    def __init__(self, item: Any, *, is_raw: bool, operation: str = "Query") -> None:
+        #: The member that contains the items. A response to GetItem lacks it if there is no item.
+        self.member = _HOLDING.get(operation, "Items")
+        shape = OPERATIONS[operation]
         self._members = tuple(dict.fromkeys((self.member, *shape.required, *shape.optional)))
-        held = (self.member, dict[str, list[item]] if batch else list[item])
+        kinds: dict[str, Any] = {"Items": list[item], "Responses": dict[str, list[item]]}
+        held: Any = (self.member, kinds[self.member]) if self.member in kinds else (self.member, item, msgspec.UNSET)
         others = [(name, Any, msgspec.UNSET) for name in self._members[1:]]
         self._decode = msgspec.json.Decoder(msgspec.defstruct("Page", [held, *others])).decode
         self._is_raw = is_raw
@@ -171,16 +176,17 @@ class ResponseDecoder:
 class TypedResponse(dict[str, Any]):
     """A response with decoded items in ``typed``, a list or, for a batch, a list for each table.
 
-    The dict itself contains the other members.
+    The dict itself contains the other members. For a GetItem, ``typed`` is the item. ``untyped`` returns the response
+    with its items as dicts of attribute values.
     """
 
-    __slots__ = ("_member", "_untyped", "typed")
+    __slots__ = ("_member", "typed", "untyped")
 
     def __init__(self, members: dict[str, Any], member: str, untyped: Callable[[], dict[str, Any]]) -> None:
         self.typed = members.pop(member)
         super().__init__(members)
         self._member = member
-        self._untyped = untyped
+        self.untyped = untyped
 
     def of_items(self, typed: Any, members: dict[str, Any], untyped: Callable[[], dict[str, Any]]) -> TypedResponse:
         """Return a response with other items and members."""
@@ -188,7 +194,7 @@ class TypedResponse(dict[str, Any]):
 
     def as_plain(self) -> Mapping[str, object]:
         """Return the response as a plain mapping, which decodes the items again when they are read."""
-        return _Plain(self, self._member, self._untyped)
+        return _Plain(self, self._member, self.untyped)
 
 
 def plain_response(answer: Mapping[str, object]) -> Mapping[str, Any]:
@@ -314,12 +320,10 @@ def read(
     the page matches it.
     """
     _check_head(status, headers, body)
-    if decoder is None:
+    found = None if decoder is None else decoder.decoded(body)
+    if decoder is None or found is None or decoder.member not in found:
         answer = _usual_response(operation, params, body) if capacity and operation in _USUAL else None
         return _content(operation, params, body, capacity=capacity) if answer is None else answer
-    found = decoder.decoded(body)
-    if found is None:
-        return _content(operation, params, body, capacity=capacity)
     if capacity and _is_usual_page(operation, found, decoder):
         return TypedResponse(found, decoder.member, partial(_content, operation, params, body, capacity=capacity))
     typed = found.pop(decoder.member)
@@ -352,11 +356,18 @@ def _usual_response(operation: str, params: Parameters, body: bytes) -> dict[str
 
 
 def _is_usual_page(operation: str, found: Mapping[str, Any], decoder: ResponseDecoder) -> bool:
-    """Return whether a decoded page has valid counts and no optional member, so that nothing else needs a check."""
-    if operation not in _PAGED or len(found) > _MEMBERS_OF_LAST_PAGE:
-        return False
-    count, scanned = found.get("Count"), found.get("ScannedCount")
-    if type(count) is not int or type(scanned) is not int or scanned < 0 or count != len(found[decoder.member]):
+    """Return whether a decoded response has valid counts and nothing else that needs a check.
+
+    This is an item, or a page without optional members.
+    """
+    if operation in _PAGED:
+        count, scanned = found.get("Count"), found.get("ScannedCount")
+        is_last = len(found) <= _MEMBERS_OF_LAST_PAGE
+        if not is_last or type(count) is not int or type(scanned) is not int or scanned < 0:
+            return False
+        if count != len(found[decoder.member]):
+            return False
+    elif operation != "GetItem" or not bytes(found[decoder.member]).startswith(b"{"):
         return False
     try:
         units = found["ConsumedCapacity"]["CapacityUnits"]

@@ -321,7 +321,7 @@ class ShapedTable(Table):
             if operation != "GetItem":
                 raise
             return {}
-        if decoder is not None and shaped.types_of(operation, params):
+        if decoder is not None and operation != "GetItem" and shaped.types_of(operation, params):
             decoder = None
         try:
             answer = await Table._call(self, sent, translated, decoder, lease, head)

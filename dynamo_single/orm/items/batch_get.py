@@ -60,7 +60,7 @@ def _results(
 ) -> Mapping[ItemKey, tuple[ItemKey, object]]:
     """Return the objects of a response by their keys, or their items if the app cannot create them together."""
     if isinstance(response, TypedResponse):
-        found = decode.page_objects(model, reader, response.typed.get(table.name, ()))
+        found = decode.page_objects(reader, response.typed.get(table.name, ()))
         if found is not None:
             return {pair[0]: pair for pair in found}
     items = single.projected_items(plan, plain_response(response)["Responses"].get(table.name, ()))

@@ -117,13 +117,11 @@ def page_reader(
     return None if model._has_from_db else objects_reader(model, read, keyed=keyed, by=by)
 
 
-def page_objects(model: type[DynamoModel], reader: PageReader, items: Sequence[object]) -> list[Any] | None:
+def page_objects(reader: PageReader, items: Sequence[object]) -> list[Any] | None:
     """Return the objects or rows of a page's items; ``None`` if the caller must create each separately.
 
     This is necessary for an unusual item, or if signals have receivers.
     """
-    if reader.signals and (pre_init.has_listeners(model) or post_init.has_listeners(model)):
-        return None
     try:
         return reader.make(items)
     except Exception:

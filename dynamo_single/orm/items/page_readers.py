@@ -6,18 +6,19 @@ raises at an unusual item. The app then reads the page as dicts, item by item. T
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from django.db import DEFAULT_DB_ALIAS
+from django.db.models.signals import post_init, pre_init
 from msgspec import Struct
 
 from dynamo_single.conf import table_settings
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.items.readers import is_read_whole, names_of, value_source
-from dynamo_single.orm.items.stored import NAME, PartialBytes, ShapedBytes
+from dynamo_single.orm.items.stored import NAME, PartialBytes
 from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import Attribute
 from dynamo_single.orm.schema.bindings import ModelBinding, Subject, fact
@@ -56,14 +57,10 @@ _KEY = (physical.PARTITION_KEY, physical.SORT_KEY)
 
 
 class PageReader(Struct, frozen=True, eq=False):
-    """``make`` gives the results of the items of a page, if they were decoded by the ``form``.
-
-    ``signals`` is set if the results are objects, for which signals may be sent.
-    """
+    """``make`` gives the results of the items of a page, if they were decoded by the ``form``."""
 
     form: ResponseDecoder
     make: Callable[[Sequence[Any]], list[Any]]
-    signals: bool = False
 
 
 @fact
@@ -110,26 +107,35 @@ def objects_reader(model: Subject, read: Sequence[str], *, keyed: bool = False, 
     ``keyed`` is for a BatchGetItem: the results are pairs of a primary key and an object. With ``by``, the physical
     name of a string, they are pairs of that and an object. Returns ``None`` if the items cannot be decoded this way.
     """
-    return _partial_reader(model, frozenset(read), keyed, by) if read else _whole_reader(model, keyed, by)
+    operation = "BatchGetItem" if keyed else "Query"
+    return _partial_reader(model, frozenset(read), operation, by) if read else _whole_reader(model, operation, by)
+
+
+def single_reader(binding: ModelBinding, absent: str) -> PageReader | None:
+    """The object of a GetItem, of a page that is this one item; raises if the item has the attribute ``absent``.
+
+    ``None`` if the item cannot be decoded this way.
+    """
+    return _reader_of_objects(binding, None, "GetItem", absent=absent)
 
 
 @fact
-def _whole_reader(binding: ModelBinding, keyed: bool, by: str) -> PageReader | None:
-    return _reader_of_objects(binding, registry.attributes_of(binding.model), None, keyed=keyed, by=by)
+def _whole_reader(binding: ModelBinding, operation: str, by: str) -> PageReader | None:
+    return _reader_of_objects(binding, None, operation, by=by)
 
 
 @fact
-def _partial_reader(binding: ModelBinding, read: frozenset[str], keyed: bool, by: str) -> PageReader | None:
-    infos, own = binding.layout.attributes, registry.attributes_of(binding.model)
-    attributes = {name: each for name, each in own.items() if infos[name].stored in read}
-    return _reader_of_objects(binding, attributes, read, keyed=keyed, by=by)
+def _partial_reader(binding: ModelBinding, read: frozenset[str], operation: str, by: str) -> PageReader | None:
+    return _reader_of_objects(binding, read, operation, by=by)
 
 
 def _reader_of_objects(
-    binding: ModelBinding, attributes: Mapping[str, Attribute], read: frozenset[str] | None, *, keyed: bool, by: str
+    binding: ModelBinding, read: frozenset[str] | None, operation: str, *, by: str = "", absent: str = ""
 ) -> PageReader | None:
     model: Any = binding.model
-    item = _Item(binding, list(attributes.values()), _KEY if keyed else (by,) if by else ())
+    keyed, infos, own = operation == "BatchGetItem", binding.layout.attributes, registry.attributes_of(binding.model)
+    attributes = {name: each for name, each in own.items() if read is None or infos[name].stored in read}
+    item = _Item(binding, list(attributes.values()), _KEY if keyed else tuple(filter(None, (by, absent))))
     decoded = item.type()
     if decoded is None:
         return None
@@ -141,12 +147,13 @@ def _reader_of_objects(
         "database": DEFAULT_DB_ALIAS,
         "partial": PartialBytes,
         "read": read,
+        "before": pre_init.has_listeners,
+        "after": post_init.has_listeners,
     }
+    if absent:
+        item.usual.append(f"if {item.value(absent)} is not None: raise Other")
     # Its own bytes: a part of the page would hold all of it.
     stored = "bytes(raw)" if read is None else "partial(bytes(raw), read)"
-    if not item.shape.is_own:
-        stored = "shaped(bytes(raw), alias, read)"
-        item.known |= {"shaped": ShapedBytes, "alias": binding.layout.alias}
     held = [*zip(attributes, item.sources, strict=True), ("_state", "state"), (NAME, stored)]
     lines = (
         *item.usual,
@@ -157,8 +164,9 @@ def _reader_of_objects(
         f"made.__dict__ = {_dict(held)}",
         f"add(({item.pair()}, made))" if keyed else f"add(({item.text(by)}, made))" if by else "add(made)",
     )
-    form = ResponseDecoder(msgspec.Raw, is_raw=item.is_raw, batch=keyed)
-    return PageReader(form, _compiled("raw", lines, item.known), signals=True)
+    form = ResponseDecoder(msgspec.Raw, is_raw=item.is_raw, operation=operation)
+    # An object for which a signal has a receiver is made by itself.
+    return PageReader(form, _compiled("raw", lines, item.known, "if before(model) or after(model): raise Other"))
 
 
 class _Item:
@@ -220,8 +228,12 @@ class _Item:
     def text(self, name: str) -> str:
         """Return the source of a key or string by the app's own name."""
         kind = next((key.type for each, key in self.shape.pairs if each == name), "S")
-        found = f"item.{self._places[self.shape.name_of(name)]}.{kind}"
+        found = f"{self.value(name)}.{kind}"
         return found if kind == "S" else f"key_text({{{kind!r}: {found}}})"
+
+    def value(self, name: str) -> str:
+        """Return the source of an AttributeValue, or of ``None``, by the app's own name."""
+        return f"item.{self._places[self.shape.name_of(name)]}"
 
     def pair(self) -> str:
         """Return the source of the primary key as a pair of strings."""
@@ -251,13 +263,13 @@ def _value_type(kind: str) -> type[Struct]:
 
 
 def _compiled(
-    each: str, lines: Iterable[str], known: dict[str, Any]
+    each: str, lines: Iterable[str], known: dict[str, Any], first: str = "pass"
 ) -> Callable[[Sequence[DynamoModel]], list[DynamoModel]]:
-    """Return the loop over a page; ``each`` is ``"raw"`` if its parts are bytes."""
+    """Return the loop over a page, after a ``first`` line; ``each`` is ``"raw"`` if its parts are bytes."""
     decoding = ("item = decode(raw)",) if each == "raw" else ()
     body = (*decoding, *lines)
     loop = "".join(f"\n        {line}" for line in body)
-    begin = "def make(page):\n    results = []\n    add = results.append"
+    begin = f"def make(page):\n    {first}\n    results = []\n    add = results.append"
     source = f"{begin}\n    for {each} in page:{loop}\n    return results\n"
     exec(source, known)  # noqa: S102 - literals and positions, as ``readers`` says
     make: Callable[[Sequence[Any]], list[Any]] = known["make"]

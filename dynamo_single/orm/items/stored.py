@@ -7,9 +7,7 @@ requests.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
-from typing import Any, Final
-
-from msgspec import Struct
+from typing import Any
 
 from dynamo_single.orm.plan.plan import PartialItem
 from dynamo_single.orm.schema import bindings, registry
@@ -38,34 +36,21 @@ class PartialBytes:
         return PartialBytes, (self.text, self.names)
 
 
-class ShapedBytes(Struct, frozen=True, gc=False):
-    """The bytes of an item of a table with names of its own; only the attributes ``names``, or all, were read.
-
-    Pickles contain the app's own names, so that a process with other settings can read them.
-    """
-
-    text: bytes
-    alias: str
-    names: frozenset[str] | None = None
-
-    def item(self) -> NewItem | PartialItem:
-        """Return the item by the app's own names."""
-        table = get_table(self.alias)
-        item: Any = item_of(self.text)
-        if isinstance(table, ShapedTable):
-            item = table.translator.read(item)
-        return item if self.names is None else PartialItem(item, self.names)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _pickled, (self.item(),)
+def _item(model: type[DynamoModel], text: bytes) -> NewItem:
+    """Return an item by the app's own names; its table may have others."""
+    item: Any = item_of(text)
+    table = get_table(model._options.alias)
+    if isinstance(table, ShapedTable):
+        item = table.translator.read(item)
+    found: NewItem = item
+    return found
 
 
-def _pickled(item: NewItem | PartialItem) -> NewItem | PartialItem:
-    return item
-
-
-#: The types of whole items before decoding.
-WHOLE_BYTES: Final = frozenset((bytes, ShapedBytes))
+def pickled_state(obj: DynamoModel, state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of an object with its item by the app's own names, for a process with other settings."""
+    if NAME in state and isinstance(get_table(obj._options.alias), ShapedTable):
+        state[NAME] = obj._stored
+    return state
 
 
 class StoredItem:
@@ -79,11 +64,9 @@ class StoredItem:
         except KeyError:
             raise AttributeError(f"{owner.__name__} object has no attribute {NAME!r}") from None
         if type(held) is bytes:
-            held = instance.__dict__[NAME] = item_of(held)
+            held = instance.__dict__[NAME] = _item(owner, held)
         elif type(held) is PartialBytes:
-            held = instance.__dict__[NAME] = PartialItem(item_of(held.text), held.names)
-        elif type(held) is ShapedBytes:
-            held = instance.__dict__[NAME] = held.item()
+            held = instance.__dict__[NAME] = PartialItem(_item(owner, held.text), held.names)
         if held is not None and (rollouts := bindings.generation.rollouts):
             held = instance.__dict__[NAME] = _with_current_names(rollouts.get(owner._meta.concrete_model), held)
         return held

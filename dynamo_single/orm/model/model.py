@@ -19,7 +19,7 @@ from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
 from dynamo_single.orm.items import decode, encode, refresh
-from dynamo_single.orm.items.stored import AttributeValues, StoredItem
+from dynamo_single.orm.items.stored import AttributeValues, StoredItem, pickled_state
 from dynamo_single.orm.model.async_methods import AsyncMethods, check_force_insert, save_options
 from dynamo_single.orm.model.metaclass import ModelMeta
 from dynamo_single.orm.model.movable import Movable
@@ -102,6 +102,10 @@ class Model(AsyncMethods, Movable, PynamoDBHooks, PynamoDBModel, DynamoModel, me
                 raise TypeError(cls._unexpected(name))
             setattr(self, name, value)
         post_init.send(sender=cls, instance=self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return Django's, which has no names of the table."""
+        return pickled_state(self, super().__getstate__())
 
     def __repr__(self) -> str:
         """Django's; by the ``pk`` if ``__str__`` fails, which would replace the error whose text shows the object."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
@@ -19,8 +19,9 @@ from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.conditions.lowering import lower, missing_condition
 from dynamo_single.orm.conditions.matching import matches
 from dynamo_single.orm.conditions.terms import EVERYTHING, Condition
-from dynamo_single.orm.items.decode import reader_of
+from dynamo_single.orm.items.decode import page_objects, reader_of
 from dynamo_single.orm.items.encode import Values
+from dynamo_single.orm.items.page_readers import PageReader, single_reader
 from dynamo_single.orm.plan import planner
 from dynamo_single.orm.plan.candidates import MAX_KEYS
 from dynamo_single.orm.plan.neighbours import KEY, KeyRange, Sharing, neighbours
@@ -40,6 +41,7 @@ from dynamo_single.orm.schema.fields.fetching import BY_NAME, set_modes
 from dynamo_single.orm.schema.types import DynamoModel, M, are_plain, owners_of
 from dynamo_single.orm.where import lookups
 from dynamo_single.table import names
+from dynamo_single.table.answers import TypedResponse, plain_response
 from dynamo_single.table.lease import Lease
 from dynamo_single.table.request import PARTITION_KEY_LIMIT, SORT_KEY_LIMIT, NewItem, Request
 from dynamo_single.table.table import get_table
@@ -96,14 +98,21 @@ async def one(queryset: StatefulQuerySet[M], key: ItemKey) -> list[M]:
     binding, compiled = binding_if_known(model, table), None
     if binding is not None and atomic_block.current() is None:
         compiled = lookup(binding, asked.visibility, asked.consistent)
-    if compiled is None or not compiled.decides(key):
+    if compiled is None or (compiled.shares is not None and not compiled.decides(key)):
         return [obj for _, obj in await _found(queryset, (key,))]
+    reader = compiled.reader
+    written = {names.PARTITION_KEY: {"S": key[0]}, names.SORT_KEY: {"S": key[1]}}
+    request = Request("GetItem", {"Key": written, **compiled.params}, compiled.lease)
     try:
-        item = (await table.ask(compiled.request(key))).get("Item")
+        answer = await table.ask(request, None if reader is None else reader.form)
     except BeginAgain:
         knowledge.stale()
         return [obj for _, obj in await _found(queryset, (key,))]
-    found = [compiled.make(item)] if item is not None and compiled.is_wanted(item) else []
+    found = None
+    if reader is not None and type(answer) is TypedResponse:
+        found = page_objects(reader, (answer.typed,))
+    if found is None:
+        found = compiled.object_of(plain_response(answer).get("Item"))
     _tell(queryset, found)
     return found
 
@@ -112,7 +121,8 @@ class Lookup(Struct, frozen=True, eq=False):
     """How to read an object by its whole key: the request without the key, and how to make the object.
 
     ``shares`` returns whether other models may have a key too. It is ``None`` if this does not depend on the key.
-    ``condition`` is the condition on an item, in stored names.
+    ``condition`` is the condition on an item, in stored names. ``reader`` makes an object that meets it of the
+    response. Without one, or for an unusual item, ``make`` makes the object of the item.
     """
 
     params: Mapping[str, object]
@@ -121,15 +131,15 @@ class Lookup(Struct, frozen=True, eq=False):
     is_wanted: Callable[[NewItem], bool]
     make: Callable[[NewItem], Any]
     lease: Lease | None
-
-    def request(self, key: ItemKey) -> Request:
-        """Return the request for the item under a key."""
-        written = {names.PARTITION_KEY: {"S": key[0]}, names.SORT_KEY: {"S": key[1]}}
-        return Request("GetItem", {"Key": written, **self.params}, self.lease)
+    reader: PageReader | None
 
     def decides(self, key: ItemKey) -> bool:
         """Return whether the item of this key can be read without looking at other models."""
         return self.shares is None or not self.shares.applies((_range_of(key),))
+
+    def object_of(self, item: NewItem | None) -> list[Any]:
+        """Return the object of an item, in a list that is empty if there is none."""
+        return [self.make(item)] if item is not None and self.is_wanted(item) else []
 
 
 @fact
@@ -147,7 +157,18 @@ def lookup(binding: ModelBinding, visibility: Visibility, consistent: bool) -> L
     (request,) = compile_plan(plan)
     params = {name: value for name, value in request.params.items() if name != "Key"}
     condition = lower(plan.filter, layout)
-    return Lookup(params, shares, condition, _matcher(condition), reader_of(binding), binding.lease)
+    reader = _reader(binding, condition)
+    return Lookup(params, shares, condition, _matcher(condition), reader_of(binding), binding.lease, reader)
+
+
+def _reader(binding: ModelBinding, condition: Condition) -> PageReader | None:
+    """Return what makes an object that meets a condition of a response; ``None`` if only the item shows this."""
+    if binding.model._has_from_db or condition not in (EVERYTHING, _LIVE):
+        return None
+    return single_reader(binding, "" if condition == EVERYTHING else names.DELETED_AT)
+
+
+_LIVE: Final = missing_condition(names.DELETED_AT)
 
 
 def _matcher(condition: Condition) -> Callable[[NewItem], bool]:
@@ -155,7 +176,7 @@ def _matcher(condition: Condition) -> Callable[[NewItem], bool]:
     if condition == EVERYTHING:
         return lambda item: True
     careful = partial(matches, condition)
-    if condition == missing_condition(names.DELETED_AT):
+    if condition == _LIVE:
         return lambda item: names.DELETED_AT not in item or careful(item)
     return careful
 

@@ -231,7 +231,7 @@ def _results(state: QueryState, plan: Plan, made_by: PageReader, response: Respo
     """Return the objects or rows of a response."""
     made = None
     if isinstance(response, TypedResponse):
-        made = decode.page_objects(state.model, made_by, response.typed[wanted])
+        made = decode.page_objects(made_by, response.typed[wanted])
     if made is None:
         return map(object_reader(state), single.projected_items(plan, plain_response(response)["Items"][wanted]))
     return map(partial(set_known_related, state), made) if state.known_related else made
@@ -256,7 +256,7 @@ def _with_sort_keys(
     """Return the objects of a response with their sort keys, or their items if the app cannot create them together."""
     made = None
     if isinstance(response, TypedResponse):
-        made = decode.page_objects(state.model, made_by, response.typed)
+        made = decode.page_objects(made_by, response.typed)
     if made is not None:
         return made
     found = with_sort_keys(plan, plain_response(response))

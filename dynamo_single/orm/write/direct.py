@@ -28,7 +28,6 @@ from dynamo_single.orm.items.expiry import free_key_condition
 from dynamo_single.orm.items.form import ItemForm, form_of
 from dynamo_single.orm.items.readers import values_reader
 from dynamo_single.orm.items.stored import NAME as STORED
-from dynamo_single.orm.items.stored import WHOLE_BYTES
 from dynamo_single.orm.items.writer import ItemWriter, asymmetrical, item_writer
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Action, Item, Put, Update, key_of
 from dynamo_single.orm.requests.atomic_block import Block, Entry, Explain
@@ -204,7 +203,7 @@ async def saved_directly(binding: ModelBinding, obj: Any, encodings: Encodings, 
     In a block, add the write to the block instead of sending it.
     """
     direct, values = direct_writes(binding), obj.__dict__
-    before = obj._stored if type(values.get(STORED)) in WHOLE_BYTES else values.get(STORED)
+    before = obj._stored if type(values.get(STORED)) is bytes else values.get(STORED)
     if direct is None or type(before) is not dict or direct.form.files:
         return False
     form = direct.form
@@ -239,7 +238,7 @@ async def saved_by_name(
     It does not write other attributes, even if they changed.
     """
     direct, held = direct_writes(binding), obj.__dict__
-    before = obj._stored if type(held.get(STORED)) in WHOLE_BYTES else held.get(STORED)
+    before = obj._stored if type(held.get(STORED)) is bytes else held.get(STORED)
     if direct is None or type(before) is not dict or direct.form.files:
         return False
     form = direct.form
@@ -269,7 +268,7 @@ async def saved_by_name(
 async def set_directly(binding: ModelBinding, obj: Any, values: Values) -> bool:
     """Set attributes of an unchanged object with one UpdateItem; ``False`` if the write has to be composed."""
     direct, held = direct_writes(binding), obj.__dict__
-    before = obj._stored if type(held.get(STORED)) in WHOLE_BYTES else held.get(STORED)
+    before = obj._stored if type(held.get(STORED)) is bytes else held.get(STORED)
     if direct is None or type(before) is not dict:
         return False
     try:

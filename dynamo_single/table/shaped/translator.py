@@ -271,6 +271,11 @@ class Translator:
 
         The response does not contain or count items whose type does not meet the filter of the request.
         """
+        if operation in _OF_ONE_ITEM and isinstance(answer, TypedResponse):
+            # Its only other member is the capacity. Listeners have the function of before.
+            untyped = answer.untyped
+            answer.untyped = lambda: self.response(operation, params, untyped())
+            return answer
         if operation in _OF_ONE_ITEM:
             name = "Item" if "Item" in answer else "Attributes"
             item = answer.get(name)

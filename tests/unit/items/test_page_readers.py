@@ -55,7 +55,7 @@ def made(reader: PageReader | None, items: list[Any], model: Any = Sample) -> li
     """Return the reader's result for a page; ``None`` if it leaves it to others."""
     assert reader is not None
     found = typed(reader, items)
-    return None if found is None else decode.page_objects(model, reader, found)
+    return None if found is None else decode.page_objects(reader, found)
 
 
 def outcome(read: Any, *arguments: Any) -> str:
@@ -177,7 +177,7 @@ def test_objects_of_a_batch_come_with_their_keys(items: list[Any]) -> None:
     reader = objects_reader(Sample, (), keyed=True)
     assert reader is not None
     answer = reader.form.decoded(msgspec.json.encode({"Responses": {"t": keyed}, "UnprocessedKeys": {}}))
-    found = None if answer is None else decode.page_objects(Sample, reader, answer["Responses"]["t"])
+    found = None if answer is None else decode.page_objects(reader, answer["Responses"]["t"])
     expected = outcome(lambda: [state_of(decode.instance(Sample, item)) for item in keyed])
     assert found is None or [key for key, _ in found] == [("a", str(number)) for number in range(len(keyed))]
     assert found is None or repr([state_of(each) for _, each in found]) == expected
