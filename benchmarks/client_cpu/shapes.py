@@ -110,13 +110,13 @@ def print_rows(name: str, cases: dict[str, Callable[[], Any]], count: int) -> No
     quiet = "" if abs(median_difference(taken[CONTROL], taken[OWN])) * unit <= QUIET else "  inconclusive"
     for case, seconds in taken.items():
         more = median_difference(seconds, taken[OWN]) * unit
-        fastest = (_fastest(seconds) - _fastest(taken[OWN])) * unit
+        least = (fastest(seconds) - fastest(taken[OWN])) * unit
         ratio = median_ratio(seconds, taken[OWN])
         row = f"{name:<24}{case:<12}{median(seconds) * unit:>12.2f}"
-        print(f"{row}{more:>12.2f}{fastest:>14.2f}{ratio:>8.3f}{quiet}")
+        print(f"{row}{more:>12.2f}{least:>14.2f}{ratio:>8.3f}{quiet}")
 
 
-def _fastest(seconds: list[float]) -> float:
+def fastest(seconds: list[float]) -> float:
     """Return the 5 % quantile: calls that no other process disturbed."""
     return sorted(seconds)[len(seconds) // 20]
 

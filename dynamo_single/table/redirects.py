@@ -81,8 +81,8 @@ class _State(Struct):
     engines: Counter[str] = field(default_factory=Counter)
     #: Whether tests run in this process, so that its children are guarded even if there are no test tables.
     in_tests: bool = False
-    #: The listeners of the whole process, in every thread.
-    observers: tuple[Listener, ...] = ()
+    #: The listeners of the whole process, in every thread, each with the function that says whether it listens now.
+    observers: tuple[tuple[Listener, Callable[[], bool]], ...] = ()
     #: Whether a test run started this process. The variable is not enough, because this process may have set it since.
     is_child: bool = False
 
@@ -240,15 +240,26 @@ def unlisten(listener: Listener) -> None:
     LISTENERS.set(tuple(each for each in LISTENERS.get() if each != listener))
 
 
-def observe(listener: Listener) -> None:
-    """Call ``listener`` with each request of this process, in whatever thread, until ``unobserve()``."""
+def observe(listener: Listener, is_wanted: Callable[[], bool] = lambda: True) -> None:
+    """Call ``listener`` with each request of this process, in whatever thread, until ``unobserve()``.
+
+    A request is measured only if ``is_wanted()`` returns ``True`` before it is sent.
+    """
     unobserve(listener)
-    state.observers = (*state.observers, listener)
+    state.observers = (*state.observers, (listener, is_wanted))
+
+
+def is_observed() -> bool:
+    """Return whether a listener of ``observe()`` wants the next request."""
+    for _, is_wanted in state.observers:  # noqa: SIM110 - a generator would cost each request a microsecond
+        if is_wanted():
+            return True
+    return False
 
 
 def unobserve(listener: Listener) -> None:
     """Remove a listener of ``observe()``, if it is there."""
-    state.observers = tuple(each for each in state.observers if each != listener)
+    state.observers = tuple(each for each in state.observers if each[0] != listener)
 
 
 @contextmanager
@@ -274,7 +285,7 @@ def notify_listeners(
 ) -> None:
     """Call each listener with a request that has a response or failed."""
     sent = SentRequest(operation, params, response, seconds, _consumed(response), error, retries)
-    for listener in (*LISTENERS.get(), *state.observers):
+    for listener in (*LISTENERS.get(), *(listener for listener, is_wanted in state.observers if is_wanted())):
         listener(sent)
 
 

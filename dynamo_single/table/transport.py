@@ -17,6 +17,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from http import HTTPStatus
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,7 @@ from dynamo_single.conf import TableSettings
 from dynamo_single.exceptions import DynamoSingleError, InvalidValue, OutcomeUnknown, RequestFailed
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.table import answers, errors, flow
-from dynamo_single.table.answers import DAMAGED, OPERATIONS, InvalidResponse, ResponseDecoder
+from dynamo_single.table.answers import DAMAGED, OPERATIONS, InvalidResponse, ResponseDecoder, TypedResponse
 from dynamo_single.table.deadlines import BUDGET, USUAL, BudgetSpent, Deadline, deadline_of, total_reason
 from dynamo_single.table.http import dates, retries
 from dynamo_single.table.http.retries import Doubt, Failure, RetryQuota, pause_after
@@ -171,6 +172,8 @@ async def send(
         if received.retries and operation == "BatchExecuteStatement":
             # A statement that is refused in this response may have been executed by an earlier attempt.
             answer["ResponseMetadata"] = {"RetryAttempts": received.retries}
+        if type(answer) is TypedResponse:
+            answer.untyped = partial(_untyped, settings, operation, answer.untyped)
         return answer
     except (BudgetSpent, InvalidResponse) as error:
         raise _app_error(settings, operation, error) from error
@@ -181,6 +184,14 @@ async def send(
     finally:
         if spent is not None:
             spent.charge(monotonic() - begun - USUAL)
+
+
+def _untyped(settings: TableSettings, operation: str, read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return a decoded response with its items as dicts; raise the app's error if an item is invalid."""
+    try:
+        return read()
+    except InvalidResponse as error:
+        raise _app_error(settings, operation, error) from error
 
 
 def _app_error(settings: TableSettings, operation: str, error: BudgetSpent | InvalidResponse) -> DynamoSingleError:

@@ -17,6 +17,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from dynamo_single.contrib.observability import telemetry
 from dynamo_single.exceptions import TableUnavailable
 from dynamo_single.table import get_table
 from dynamo_single.testing import fault
@@ -108,6 +109,17 @@ def test_request_is_not_described_without_providers(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(metrics, "get_meter_provider", metrics.NoOpMeterProvider)
     Company.objects.filter(pk="c").first()
     assert described == []
+
+
+def test_first_provider_is_found_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(telemetry, "_wanted", telemetry._Wanted())
+    with monkeypatch.context() as patch:
+        patch.setattr(trace, "get_tracer_provider", trace.NoOpTracerProvider)
+        patch.setattr(metrics, "get_meter_provider", metrics.NoOpMeterProvider)
+        assert not telemetry.is_wanted()
+    assert not telemetry.is_wanted()
+    time.sleep(telemetry.LOOK_EVERY)
+    assert telemetry.is_wanted()
 
 
 def test_span_is_child_of_current_span(spans: InMemorySpanExporter) -> None:

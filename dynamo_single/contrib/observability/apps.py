@@ -18,7 +18,7 @@ class ObservabilityConfig(AppConfig):
         if find_spec("opentelemetry") is not None:
             from dynamo_single.contrib.observability import telemetry
 
-            observe(telemetry.report)
+            observe(telemetry.report, telemetry.is_wanted)
         if find_spec("sentry_sdk") is not None:
             from dynamo_single.contrib.observability import breadcrumbs
 

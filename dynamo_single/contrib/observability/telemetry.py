@@ -10,6 +10,7 @@ import time
 from functools import lru_cache
 from typing import Final
 
+from msgspec import Struct
 from opentelemetry import metrics, trace
 from opentelemetry.trace import SpanKind, Status, StatusCode
 
@@ -18,6 +19,8 @@ from dynamo_single.table.redirects import SentRequest
 
 _NAME: Final = "dynamo_single"
 _NANOSECONDS: Final = 10**9
+#: The seconds after which requests are reported at the latest when a project configures its first provider.
+LOOK_EVERY: Final = 0.1
 _tracer = trace.get_tracer(_NAME)
 _meter = metrics.get_meter(_NAME)
 _duration = _meter.create_histogram(
@@ -55,6 +58,27 @@ def report(sent: SentRequest) -> None:
         for kind, units in (("read", cost.read_units), ("write", cost.write_units)):
             if units:
                 _units.add(units, {**attributes, "dynamo_single.capacity": kind})
+
+
+class _Wanted(Struct):
+    """Whether a provider is configured, and when to look again. A process sets each provider only once."""
+
+    is_certain: bool = False
+    look_at: float = 0.0
+
+
+_wanted = _Wanted()
+
+
+def is_wanted() -> bool:
+    """Return whether the project has configured a provider of spans or of metrics.
+
+    Look only every ``LOOK_EVERY`` seconds, because OpenTelemetry reads the environment each time.
+    """
+    if not _wanted.is_certain and (now := time.monotonic()) >= _wanted.look_at:
+        providers = (trace.get_tracer_provider(), metrics.get_meter_provider())
+        _wanted.is_certain, _wanted.look_at = any(map(_is_provided, providers)), now + LOOK_EVERY
+    return _wanted.is_certain
 
 
 def _is_provided(provider: object) -> bool:

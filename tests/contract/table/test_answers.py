@@ -237,6 +237,21 @@ def test_a_binary_value_that_is_none_is_no_answer(server: Server, value: Any) ->
 
 
 @pytest.mark.parametrize(
+    ("operation", "member", "step"),
+    [
+        ("GetItem", "Item", lambda: Company.objects.get(pk="c1")),
+        ("Query", "Items", lambda: list(Company.objects.all())),
+    ],
+)
+def test_an_invalid_item_of_an_object_is_no_answer(server: Server, operation: str, member: str, step: Any) -> None:
+    """The app decodes a whole response only after an unusual item, here one without a type."""
+    item = {**KEY, "b": {"B": "?"}}
+    body = {**ANSWERS[operation][1], member: [item] if member == "Items" else item}
+    with answering(server, answer(body)), pytest.raises(EndpointUnreachable, match="contains a binary value that is"):
+        step()
+
+
+@pytest.mark.parametrize(
     "step",
     [
         lambda: Company.objects.get(pk="c1"),

@@ -22,7 +22,7 @@ from dynamo_single import exceptions
 from dynamo_single.engines import free_port
 from dynamo_single.table import Request, transport
 from dynamo_single.table.http.faults import refusal, unreachable
-from dynamo_single.table.redirects import SentRequest, capture_requests, intercept
+from dynamo_single.table.redirects import SentRequest, capture_requests, intercept, observe, unobserve
 from dynamo_single.table.table import Table, get_table
 
 KEY = {"pk": {"S": "COMPANY#1"}, "sk": {"S": "#METADATA"}}
@@ -343,13 +343,24 @@ def test_the_table_is_one_object_for_all_threads(table: Table) -> None:
     assert found == [table] * 8
 
 
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_observer_hears_of_a_request_that_it_wants(table: Table, *, is_wanted: bool) -> None:
+    heard: list[SentRequest] = []
+    observe(heard.append, lambda: is_wanted)
+    try:
+        table.send(Request("GetItem", {"Key": KEY}))
+    finally:
+        unobserve(heard.append)
+    assert [each.operation for each in heard] == ["GetItem"] * is_wanted
+
+
 def test_tables_at_one_endpoint_share_a_client_and_forget_it_together(table: Table) -> None:
     """``NoCredentialsError`` makes a table forget its client, which another table would otherwise still use."""
-    other, clients = replace(table.settings, table_name="other"), transport._clients
-    before = clients.get(table.settings)
+    one, clients = replace(table.settings, endpoint_url="http://127.0.0.1:1"), transport._clients
+    other, before = replace(one, table_name="other"), clients.get(one)
     assert clients.get(other) is before
-    clients.forget(table.settings)
-    assert clients.get(other) is clients.get(table.settings) is not before
+    clients.forget(one)
+    assert clients.get(other) is clients.get(one) is not before
 
 
 def test_a_forked_process_makes_a_client_of_its_own(table: Table) -> None:
