@@ -188,8 +188,12 @@ class Table:
         if operation in _CONSUMING and params.get("ReturnConsumedCapacity") not in {"TOTAL", "INDEXES"}:
             params = {**params, "ReturnConsumedCapacity": "TOTAL"}
         state = redirects.state
-        is_watched = LISTENERS.get() or INTERCEPTORS.get() or state.guard is not None
-        is_watched = is_watched or (state.observers and redirects.is_observed())
+        is_watched = (
+            LISTENERS.get()
+            or INTERCEPTORS.get()
+            or state.guard is not None
+            or (state.observers and redirects.is_observed())
+        )
         if lease is None:
             if is_watched:
                 return await self._watched(operation, params, decoder, None, head)
