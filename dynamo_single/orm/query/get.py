@@ -112,7 +112,8 @@ async def one(queryset: StatefulQuerySet[M], key: ItemKey) -> list[M]:
     if reader is not None and type(answer) is TypedResponse:
         found = page_objects(reader, (answer.typed,))
     if found is None:
-        found = compiled.object_of(plain_response(answer).get("Item"))
+        item = plain_response(answer).get("Item")
+        found = [compiled.make(item)] if item is not None and compiled.is_wanted(item) else []
     _tell(queryset, found)
     return found
 
@@ -136,10 +137,6 @@ class Lookup(Struct, frozen=True, eq=False):
     def decides(self, key: ItemKey) -> bool:
         """Return whether the item of this key can be read without looking at other models."""
         return self.shares is None or not self.shares.applies((_range_of(key),))
-
-    def object_of(self, item: NewItem | None) -> list[Any]:
-        """Return the object of an item, in a list that is empty if there is none."""
-        return [self.make(item)] if item is not None and self.is_wanted(item) else []
 
 
 @fact
