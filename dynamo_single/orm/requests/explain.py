@@ -158,9 +158,9 @@ def _filter(plan: Plan) -> str:
     if plan.filter == EVERYTHING:
         return _ALL_WANTED
     if plan.kind in ("get", "batch_get", "claim"):
-        return f"{condition_text(plan.filter, plan.layout)} (looked at after reading)"
-    whole = f"it reads the whole of {plan.layout.label}: " if reads_whole_model(plan) else ""
-    return f"{condition_text(plan.filter, plan.layout)} ({whole}what it leaves out is read, and paid for, all the same)"
+        return f"{condition_text(plan.filter, plan.layout)} (checked after reading)"
+    whole = f"it reads all of {plan.layout.label}: " if reads_whole_model(plan) else ""
+    return f"{condition_text(plan.filter, plan.layout)} ({whole}discarded items are read and charged, too)"
 
 
 def reads_whole_model(plan: Plan) -> bool:

@@ -229,7 +229,7 @@ def test_each_evaluation_counts_for_itself(caplog: pytest.LogCaptureFixture) -> 
 
 def test_explain_says_that_the_whole_model_is_read() -> None:
     """A filter with a key that lists the model reads everything."""
-    assert "(it reads the whole of directory.Company: what it leaves out is read, and paid for" in public().explain()
+    assert "(it reads all of directory.Company: discarded items are read and charged" in public().explain()
 
 
 def test_explain_does_not_say_so_of_a_part_of_it() -> None:

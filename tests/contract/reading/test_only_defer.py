@@ -52,7 +52,7 @@ PERSON = {*COMPANY, "person_id"}
 READS: list[tuple[str, Callable[[], Any], list[str], set[str]]] = [
     ("one item", lambda: Company.objects.only("name").get(pk="c1"), ["GetItem"], {*COMPANY, "name"}),
     (
-        "a condition that is looked at after reading",
+        "a condition that is checked after reading",
         lambda: Company.objects.only("name").get(~Q(stock="X"), pk="c1", public=False),
         ["GetItem"],
         {*COMPANY, "name", "stock", "public"},

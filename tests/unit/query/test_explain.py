@@ -22,7 +22,7 @@ def test_a_query_is_explained_completely() -> None:
             "  reads     Query on primary 'COMPANY#{company_id}' / 'PEOPLE#{person_id}'",
             "  because   its partition is given.",
             "  key       pk = 'COMPANY#1' and sk begins with 'PEOPLE#'",
-            "  filter    name='Mike', deleted_at__isnull=True (what it leaves out is read, and paid for, all the same)",
+            "  filter    name='Mike', deleted_at__isnull=True (discarded items are read and charged, too)",
             "  order     -person_id: as the sort key, read backwards",
             "  requests  1, and one more for each further page of 1 MB that is read",
             "  not used  by_id (gs1) 'PERSON#{person_id}' / '#METADATA': person_id is not given.",
@@ -49,7 +49,7 @@ def test_single_items_are_explained() -> None:
     text = explain(COMPANY, {"company_id": "1"})
     assert "reads     GetItem on primary" in text
     assert "key       pk = 'COMPANY#1', sk = '#METADATA'" in text
-    assert "deleted_at__isnull=True (looked at after reading)" in text
+    assert "deleted_at__isnull=True (checked after reading)" in text
     assert "order     at most one item" in text
     assert "requests  1\n" in text
 
