@@ -145,7 +145,7 @@ def explanation(error: Exception) -> str:
 def _reason(model_admin: DynamoModelAdmin, request: HttpRequest, error: Exception) -> str:
     name = {"name": model_admin.opts.verbose_name_plural}
     if isinstance(error, in_memory.ListTooLarge | TooManyMatches | TooManyReads):
-        needed = _("No index finds these rows, so the list has to look through all of them.")
+        needed = _("No index supports this search, so the app must scan all of them.")
         return f"{too_many_rows(model_admin, request)} {needed}"
     if isinstance(error, KeyNotFilled):
         return _("The list of %(name)s is being rebuilt. Try again later.") % name

@@ -72,7 +72,7 @@ class CodeView(LoginRequiredMixin, FormView):  # type: ignore[type-arg]  # not g
     form_class = forms.CodeForm
     template_name = "accounts/phone_code.html"
     success_url = reverse_lazy("account")
-    extra_context = {"title": _("Type the code")}  # noqa: RUF012 - as Django declares it
+    extra_context = {"title": _("Enter the code")}  # noqa: RUF012 - as Django declares it
 
     def form_valid(self, form: forms.CodeForm) -> HttpResponse:
         """Add the number, or show the form with the error."""

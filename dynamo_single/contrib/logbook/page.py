@@ -91,7 +91,7 @@ def _asked(request: HttpRequest) -> _Asked:
     try:
         day = DateField(required=False, input_formats=["%Y-%m-%d"]).clean(text)
     except ValidationError as error:
-        raise Wrong(_("This is no day; write it as 2026-12-31.")) from error
+        raise Wrong(_("Enter a valid date, such as 2026-12-31.")) from error
     return _Asked(day, request.GET.get("user", "").strip(), request.GET.get("cursor", ""))
 
 

@@ -172,8 +172,8 @@ class KeyOrderingFilter(OrderingFilter):  # type: ignore[misc]  # as above
             for name in (each, f"-{each}")
             if self._is_order(queryset, [name])
         ]
-        refused = _("No key has this order here. This list sorts by: %(names)s.")
-        none = _("No key has this order here. Filter the list first, or leave the order out.")
+        refused = _("No key supports this order. This list sorts by: %(names)s.")
+        none = _("No key supports this order. Filter the list first, or remove the order.")
         raise ValidationError(
             {self.ordering_param: [refused % {"names": ", ".join(offered)} if offered else none]},
         )

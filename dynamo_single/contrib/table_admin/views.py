@@ -147,7 +147,7 @@ _LINKED: dict[str, Callable[[], str]] = {
     "claim": lambda: _("Claim of"),
     "owner": lambda: _("Owner"),
     "reference": lambda: _("Reference"),
-    "derived": lambda: _("Made of it"),
+    "derived": lambda: _("Derived item"),
     "source": lambda: _("Copied from"),
     "counter": lambda: _("Counted by"),
     "copies": lambda: _("Copied to"),

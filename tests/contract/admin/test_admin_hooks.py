@@ -348,4 +348,4 @@ def test_protected_object_does_not_stop_the_others(registered: Registering) -> N
     pages = registered(Company, get_deleted_objects=get_deleted_objects)
     path = acted(pages, companies(MANY))
     assert [each.pk for each in Company.objects.all()] == ["c1"]
-    assert "1 object was refused" in text_of(pages.get(path))
+    assert "1 object was rejected" in text_of(pages.get(path))

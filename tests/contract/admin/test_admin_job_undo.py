@@ -78,7 +78,7 @@ def test_permanent_deletions_have_no_undo(pages: Pages) -> None:
     question = "Are you sure you want to permanently delete 3 companies and 1 person? This cannot be undone."
     assert question in text_of(pages.get(path))
     shown = text_of(pages.get(done(pages, path)))
-    assert "This page has no undo for this job." in shown
+    assert "This page cannot undo this job." in shown
     assert pages.post(path, {"undo": "yes"}).status_code == 403
 
 

@@ -160,7 +160,7 @@ def test_what_is_refused_is_named_and_stays(pages: Pages, companies: list[Any]) 
     path = str(answer["location"]).removeprefix("/admin/")
     carried_out(pages, path)
     shown = text_of(pages.get(path))
-    assert "1 object was refused" in shown
+    assert "1 object was rejected" in shown
     assert "x1@example.com" in shown
     assert Person.objects.filter(name="X").count() == 2
 

@@ -182,7 +182,7 @@ def test_findings_are_in_the_language_of_the_page(pages: Pages) -> None:
         content = unescape(pages.get("dynamodb/health/?check=").content.decode())
         assert "⟦half index key⟧" in content
         assert "⟦On gs1 it has COMPANY / ⟦nothing⟧, and its attributes give COMPANY / A$_live$_one#" in content
-        assert str(sentence("Its owner %(key)s is not there.", key="x")) == "Its owner x is not there."
+        assert str(sentence("Its owner %(key)s does not exist.", key="x")) == "Its owner x does not exist."
 
 
 @pytest.mark.skipif(shutil.which("xgettext") is None, reason="there is no xgettext: apt-get install gettext")

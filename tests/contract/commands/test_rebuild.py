@@ -73,7 +73,7 @@ def test_a_stale_copy_is_found_and_written_with_its_keys(john: ChatUser, table: 
     found = {finding.key: finding for finding in verify()}
     assert set(found) == {("SERVER#s", "USER#1"), ("PROFILES#1", "k")}
     assert str(found["SERVER#s", "USER#1"]) == (
-        "copy: SERVER#s / USER#1: username is not as user.username of USER#1 / #METADATA#CHAT."
+        "copy: SERVER#s / USER#1: username differs from user.username of USER#1 / #METADATA#CHAT."
     )
     change(table, "USER#1", "#METADATA#CHAT", "SET username = :name", name={"S": "Jim"})
     assert not repair(found["PROFILES#1", "k"])
@@ -101,7 +101,7 @@ def test_a_wrong_counter_is_counted_anew(number: str, john: ChatUser, table: Tab
     """Two COUNT Queries make sure that it is wrong; the repair counts by two more, under a mark."""
     change(table, "SERVER#s", "#METADATA", "SET channelCount = :number", number={"N": number})
     (finding,) = verify()
-    assert str(finding) == f"counter: SERVER#s / #METADATA: channel_count is {number}, and there are 1 channels."
+    assert str(finding) == f"counter: SERVER#s / #METADATA: channel_count is {number}, but there are 1 channels."
     with assert_requests(["UpdateItem", "Query", "Query", "UpdateItem"]):
         assert repair(finding)
     assert ChatServer.objects.get(pk="s").channel_count == 1
@@ -143,7 +143,7 @@ def test_a_counter_that_only_seemed_wrong_is_said_to_be_right(john: ChatUser) ->
     with intercept(Visitor(3)):
         said = rebuild()
     assert (
-        "channel_count is 1, and there are 2 channels. It is correct: no other process changed the counted objects"
+        "channel_count is 1, but there are 2 channels. It is correct: no other process changed the counted objects"
         in said
     )
     assert said.endswith(", 0 written again.\n")
@@ -230,7 +230,7 @@ def test_a_mark_that_is_left_without_need_is_taken_away(john: ChatUser, table: T
     """All copies have followed, and the writer died before its last request."""
     change(table, "USER#1", "#METADATA#CHAT", "SET copiesDue = :due", due={"SS": ["ChatProfile.username"]})
     (finding,) = verify()
-    assert finding.text == "All copies have followed its last change, and its mark is left."
+    assert finding.text == "All copies contain its last change, but its marker was not removed."
     assert repair(finding)
     assert_consistent()
 

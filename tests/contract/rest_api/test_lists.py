@@ -88,7 +88,7 @@ def test_order_is_that_of_a_key(client: APIClient, orders: list[Order], text: st
     else:
         assert response.status_code == 400
         offered = "customer, -customer, number, -number"
-        assert response.json() == {"ordering": [f"No key has this order here. This list sorts by: {offered}."]}
+        assert response.json() == {"ordering": [f"No key supports this order. This list sorts by: {offered}."]}
 
 
 def test_order_of_whole_list(client: APIClient, orders: list[Order]) -> None:

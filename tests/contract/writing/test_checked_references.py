@@ -167,7 +167,7 @@ def test_what_was_there_before_is_counted_by_a_rebuild(globe: Theatre, table: Ta
         )
     )
     (finding,) = verify()
-    assert str(finding).endswith("refs:Play.theatre_id is 0, and there are 1 that refer to it.")
+    assert str(finding).endswith("refs:Play.theatre_id is 0, but 1 objects refer to it.")
     assert repair(finding)
     assert_consistent()
 

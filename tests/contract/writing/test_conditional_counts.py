@@ -130,7 +130,7 @@ def test_a_wrong_number_is_found_and_counted_again(venture: Any, table: Table) -
         )
     )
     (finding,) = verify()
-    assert "open_count is 7, and there are 1 chores." in str(finding)
+    assert "open_count is 7, but there are 1 chores." in str(finding)
     assert repair(finding)
     assert counts() == (1, 1, 0)
 

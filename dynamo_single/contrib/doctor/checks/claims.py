@@ -62,15 +62,17 @@ def _claim_findings(subject: Subject, others: Others) -> Iterator[Finding]:
     item, key = subject.item, subject.key
     (owner_key,) = _owner(item) or (None,)
     if owner_key is None:
-        yield Finding("orphan claim", key, sentence(_("It names no owner.")), (Delete(key, as_read(item, _OWNER)),))
+        yield Finding(
+            "orphan claim", key, sentence(_("It does not name an owner.")), (Delete(key, as_read(item, _OWNER)),)
+        )
         return
     owner = others.get(owner_key)
     if owner is not None and (holds := _has_to_own(subject.alias, owner, key)) is not False:
         if holds is None:
-            text = _("Its owner %(key)s cannot be read. See there first.")
+            text = _("Its owner %(key)s cannot be read. Correct the owner first.")
             yield Finding("orphan claim", key, sentence(text, key=_claim_text(owner_key)))
         return
-    text = _("Its owner %(key)s is not there.") if owner is None else _("Its owner %(key)s does not have it.")
+    text = _("Its owner %(key)s does not exist.") if owner is None else _("Its owner %(key)s does not have it.")
     repair = (Delete(key, as_read(item, _OWNER)), _unchanged(subject.alias, owner_key, owner))
     yield Finding("orphan claim", key, sentence(text, key=_claim_text(owner_key)), repair)
 
@@ -88,16 +90,16 @@ def _item_findings(subject: Subject, rule: Rule, key: ItemKey, others: Others) -
     replace = Put(take.item, as_read(claim, _OWNER))
     if owner_key == subject.key:
         if claim.get(names.EXPIRES_AT) != subject.item.get(names.EXPIRES_AT):
-            said = sentence(_("Its claim on %(which)s does not expire when it does."), which=which)
+            said = sentence(_("Its claim on %(which)s does not expire at the same time."), which=which)
             yield Finding("claim's expiry", subject.key, said, (replace, unchanged))
         return
     if owner_key is None:
-        said = sentence(_("The claim on %(which)s names no owner."), which=which)
+        said = sentence(_("The claim on %(which)s does not name an owner."), which=which)
         yield Finding("claim of another", subject.key, said, (replace, unchanged))
         return
     owner = others.get(owner_key)
     if owner is not None and _has_to_own(subject.alias, owner, key) is not False:
-        text = _("%(key)s has %(which)s too, and holds the claim. Change one of them.")
+        text = _("%(key)s also has %(which)s, and owns the claim. Change one of them.")
         yield Finding("value held twice", subject.key, sentence(text, key=_claim_text(owner_key), which=which))
         return
     text = _("The claim on %(which)s is held by %(key)s, which does not need it.")

@@ -39,7 +39,7 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
             continue
         said = sentence(
             _("%(what)s of %(key)s."),
-            what=joined([sentence(_("%(copy)s is not as %(source)s"), copy=c.name, source=c.origin) for c in stale]),
+            what=joined([sentence(_("%(copy)s differs from %(source)s"), copy=c.name, source=c.origin) for c in stale]),
             key=f"{key[0]} / {key[1]}",
         )
         repair = _repair(subject, stale, key, source)
@@ -69,9 +69,9 @@ def due(table: Table, subject: Subject) -> Iterator[Finding]:
     mark = {names.COPIES_DUE: item[names.COPIES_DUE]}
     unchanged = as_read(item, {copy.source.attr_name for copy in found})
     repair = () if left else (Update(subject.key, discard=mark, condition=unchanged),)
-    text = _("All copies have followed its last change, and its mark is left.")
+    text = _("All copies contain its last change, but its marker was not removed.")
     if left:
-        text = _("Not all copies have followed its last change. Save it, or run manage.py dynamo_rebuild.")
+        text = _("Some copies do not contain its last change. Save it, or run manage.py dynamo_rebuild.")
     yield Finding("copies due", subject.key, sentence(text), repair)
 
 

@@ -44,14 +44,14 @@ def inquire(table: Table, subject: Subject) -> Iterator[Finding]:
         attribute = next((one for one in registry.counters_of(subject.model) if one.attr_name == name), None)
         if attribute is None:
             said = sentence(
-                _("%(name)s is %(held)s, and there are %(number)s that refer to it."),
+                _("%(name)s is %(held)s, but %(number)s objects refer to it."),
                 name=name,
                 held=held,
                 number=number,
             )
         else:
             said = sentence(
-                _("%(name)s is %(held)s, and there are %(number)s %(children)s."),
+                _("%(name)s is %(held)s, but there are %(number)s %(children)s."),
                 name=attribute.name,
                 held=held,
                 number=number,

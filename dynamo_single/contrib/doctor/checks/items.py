@@ -54,7 +54,7 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
         item_type = subject.item.get(names.ITEM_TYPE, {}).get("S")
         # Items of the other programs are in a table that the app does not own.
         if item_type not in OTHER_TYPES and table_settings(subject.alias).owns:
-            text = _("Its itemType %(type)s is of no model that is installed.")
+            text = _("Its itemType %(type)s does not belong to an installed model.")
             yield Finding("unknown item", subject.key, sentence(text, type=repr(item_type)))
         return
     try:
@@ -99,9 +99,9 @@ def _left_over(subject: Subject) -> Iterator[Finding]:
         if name.startswith(names.REFERRED_PREFIX):
             continue
         renamed = next((new for new, rename in form.renames.items() if rename.old == name), None)
-        text = _("It has %(name)s, which no code of today writes.")
+        text = _("It has %(name)s, which the current code does not write.")
         if renamed is not None:
-            text = _("It has %(name)s, which no code of today writes: it has become %(new)s.")
+            text = _("It has %(name)s, which the current code does not write: %(new)s replaces it.")
         yield Finding("attribute left over", subject.key, sentence(text, name=name, new=renamed or ""))
 
 
@@ -117,7 +117,7 @@ def _without_type(subject: Subject, values: dict[str, object], expected: NewItem
         *(_source_names(subject.model, key.index) for key in registry.layout_of(subject.model).indexes)
     )
     repair = Update(subject.key, set=change, remove=removed, condition=as_read(subject.item, deciding))
-    text = _("It has no itemType, so that no list has it, and by its id it is a record of %(label)s.")
+    text = _("It does not have an itemType, so lists do not contain it. By its id, it is a record of %(label)s.")
     return Finding("record without type", subject.key, sentence(text, label=subject.model._meta.label), (repair,))
 
 
@@ -137,7 +137,10 @@ def _copies(subject: Subject, values: dict[str, object]) -> Iterator[Finding]:
         repair = Update(subject.key, set=change, remove=removed, condition=condition)
         kind: FindingKind = "extracted value" if isinstance(copy, ExtractedAttribute) else "canonical copy"
         said = sentence(
-            _("%(copy)s is not %(value)s, made of %(source)s."), copy=copy.name, value=repr(text), source=copy.source
+            _("%(copy)s is not %(value)s, the value computed from %(source)s."),
+            copy=copy.name,
+            value=repr(text),
+            source=copy.source,
         )
         yield Finding(kind, subject.key, said, (repair,))
 

@@ -64,7 +64,7 @@ def findings(subject: Subject, others: Others) -> Iterator[Finding]:
         text = _("%(key)s has the same %(name)s in another spelling. Change or delete one of them.")
         said = sentence(text, key=f"{found[0][0]} / {found[0][1]}", name=place.attribute)
     elif clock.timestamp() < begins:
-        text = _("It is in the shard of its spelling. Repair it from %(time)s on, when every process knows the shards.")
+        text = _("It is in the shard of its spelling. Repair it after %(time)s, when every process uses the shards.")
         said = sentence(text, time=time_text(begins))
     else:
         said = sentence(_("It is in the shard of its spelling, and belongs to %(key)s."), key=" / ".join(target))

@@ -86,10 +86,10 @@ class Asked(Struct, frozen=True):
         alias = alias_of(request)
         index = given.get("index") or None
         if index is not None and index not in indexes[alias]:
-            raise Wrong(_("The table has no index of this name."))
+            raise Wrong(_("The table does not have an index with this name."))
         operator = given.get("op", "eq") or "eq"
         if operator not in OPERATORS:
-            raise Wrong(_("There is no such comparison."))
+            raise Wrong(_("This comparison does not exist."))
         texts = {name: given.get(name, "") for name in ("pk", "begins", "key", "sort", "to")}
         values = {name.removeprefix(VALUE): given.get(name, "") for name in given if name.startswith(VALUE)}
         for name, text in (*texts.items(), *values.items()):
@@ -141,4 +141,4 @@ def check_order(operands: Sequence[str]) -> None:
     """Raise ``Mistaken`` for a range that ends before it begins, which DynamoDB rejects."""
     first, last = (text.encode() for text in operands)
     if first > last:
-        raise Mistaken(_("The range ends before it begins. Exchange the two values."))
+        raise Mistaken(_("The range ends before it starts. Swap the two values."))

@@ -76,7 +76,7 @@ def filters_of(request: HttpRequest) -> tuple[Filter, ...]:
     lists = [request.GET.getlist(name) for name in ("f", "fop", "fv")]
     count = len(lists[0])
     if count > MAX_FILTERS or any(len(text) > MAX_TEXT for found in lists for text in found):
-        raise Wrong(_("There are too many filters, or one is too long."))
+        raise Wrong(_("There are too many filters, or a filter is too long."))
     padded = [[*found, *[""] * (count - len(found))] for found in lists]
     filters = [
         Filter(name.strip(), operator or "eq", value)
@@ -84,7 +84,7 @@ def filters_of(request: HttpRequest) -> tuple[Filter, ...]:
         if name.strip()
     ]
     if any(each.operator not in LABELS for each in filters):
-        raise Wrong(_("There is no such comparison."))
+        raise Wrong(_("This comparison does not exist."))
     return tuple(filters)
 
 

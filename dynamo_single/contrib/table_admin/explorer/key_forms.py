@@ -207,7 +207,7 @@ def _shard(text: str) -> int:
     if not text:
         return 0
     if not text.isascii() or not text.isdigit() or int(text[:4]) >= _MAX_SHARDS:
-        raise Mistaken(_("The number of a shard is between 0 and 99; leave it out for the partition without one."))
+        raise Mistaken(_("A shard number is between 0 and 99. Leave it empty for the partition without a number."))
     return int(text) + 1
 
 

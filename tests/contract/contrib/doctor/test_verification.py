@@ -101,7 +101,7 @@ def orphan_of_a_deleted_owner(table: Table) -> None:
 
 
 def orphan_of_nobody(table: Table) -> None:
-    """A claim that names no owner."""
+    """A claim without an owner."""
     claim = claim_of(M1, ("UNIQUE#Member#email#c@example.org", "#CLAIM"))
     put(table, {name: value for name, value in claim.items() if name != "ownerPk"})
 
@@ -112,7 +112,7 @@ def missing_claim(table: Table) -> None:
 
 
 def claim_of_nobody(table: Table) -> None:
-    """A claim that an object needs and that names no owner."""
+    """A required claim without an owner."""
     change(table, EMAIL, ownerPk=None)
 
 
@@ -302,10 +302,10 @@ def unreadable_source(table: Table) -> None:
 
 
 UNDECIDED: list[tuple[Callable[[Table], None], list[str], str]] = [
-    (duplicate, ["value held twice"], "MEMBER#m1 / #METADATA has email 'A@example.org' too, and holds the claim"),
+    (duplicate, ["value held twice"], "MEMBER#m1 / #METADATA also has email 'A@example.org', and owns the claim"),
     (other_primary_key, ["unreadable item"], "email is empty, and the key listed on gs1 needs it"),
-    (unknown_type, ["unknown item"], "Its itemType 'Old' is of no model that is installed"),
-    (no_type, ["unknown item"], "Its itemType None is of no model that is installed"),
+    (unknown_type, ["unknown item"], "Its itemType 'Old' does not belong to an installed model"),
+    (no_type, ["unknown item"], "Its itemType None does not belong to an installed model"),
     (unreadable, ["orphan claim", "unreadable item"], "email as N"),
     (unreadable_source, ["unreadable item"], "title as N"),
 ]

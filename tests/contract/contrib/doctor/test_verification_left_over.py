@@ -51,7 +51,7 @@ def test_former_name_of_an_attribute_is_left_over(club: Club, table: Table) -> N
     """A late process may have written it: the report contains the new name."""
     record(table, renames={"name": Rename("title", 3)})
     put(table, club, title={"S": "Acme"})
-    text = "It has title, which no code of today writes: it has become name."
+    text = "It has title, which the current code does not write: name replaces it."
     assert found() == [("attribute left over", text)]
 
 
@@ -67,7 +67,7 @@ def test_both_names_are_right_while_a_rename_is_open(club: Club, table: Table, p
 def test_key_on_a_removed_index_is_left_over(club: Club, table: Table) -> None:
     """The table's settings name no such index."""
     put(table, club, gs9pk={"S": "CLUB"})
-    assert found() == [("attribute left over", "It has gs9pk, which no code of today writes.")]
+    assert found() == [("attribute left over", "It has gs9pk, which the current code does not write.")]
 
 
 def test_left_over_attribute_is_not_repaired(club: Club, table: Table) -> None:

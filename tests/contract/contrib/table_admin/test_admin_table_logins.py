@@ -57,7 +57,7 @@ def test_a_user_leads_to_the_logins(pages: Pages, mike: User) -> None:
 
 def test_the_page_says_so(pages: Pages, mike: User) -> None:
     """In words."""
-    assert f"Made of it: USER#1 / EMAIL#{EMAIL}" in text_of(item_of(pages, "USER#1", "#METADATA"))
+    assert f"Derived item: USER#1 / EMAIL#{EMAIL}" in text_of(item_of(pages, "USER#1", "#METADATA"))
 
 
 @pytest.mark.parametrize("key", sorted(MADE))

@@ -98,7 +98,7 @@ def test_key_form_without_values_reads_nothing(pages: Pages, people: Any) -> Non
     ("asked", "expected"),
     [
         ({"v_person_id": "x"}, "Enter a value for name too"),
-        ({"v_name": "B", "to": "A", "op": "between"}, "The range ends before it begins"),
+        ({"v_name": "B", "to": "A", "op": "between"}, "The range ends before it starts"),
     ],
 )
 def test_key_form_names_its_mistakes(pages: Pages, people: Any, asked: Any, expected: str) -> None:
