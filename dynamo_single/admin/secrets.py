@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from inspect import signature
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from django.contrib.admin import SimpleListFilter
 from django.contrib.admin.views.main import ChangeList
@@ -24,6 +24,8 @@ from dynamo_single.orm.schema.fields.documents import document_text
 from dynamo_single.orm.schema.keys.secret_values import MASK, Path, hide
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table.request import StoredValue
+
+N = TypeVar("N")
 
 #: The types of the cache's items. Their values may be anything.
 CACHE_TYPES: Final = frozenset({entries.ENTRY_TYPE, entries.PART_TYPE, entries.GENERATIONS_TYPE})
@@ -90,16 +92,13 @@ def replace_columns(options: MutableMapping[str, Any], instead: Mapping[str, obj
         options[option] = options[option] and [instead.get(name, name) for name in options[option]]
 
 
-def replaced(names: Iterable[object], instead: Mapping[str, object]) -> list[object]:
-    """Return names of fields, some of them in lists, with some replaced."""
-    return [replaced(each, instead) if isinstance(each, list | tuple) else _instead(each, instead) for each in names]
+def replaced(names: Iterable[object], instead: Mapping[N, object]) -> list[object]:
+    """Return names of fields, or callables, some of them in lists, with some replaced."""
+    found: Any = instead
+    return [replaced(each, instead) if isinstance(each, list | tuple) else found.get(each, each) for each in names]
 
 
-def _instead(name: object, instead: Mapping[str, object]) -> object:
-    return instead.get(name, name) if isinstance(name, str) else name
-
-
-def replaced_in_fieldsets(fieldsets: Any, instead: Mapping[str, object]) -> list[tuple[object, dict[str, object]]]:
+def replaced_in_fieldsets(fieldsets: Any, instead: Mapping[N, object]) -> list[tuple[object, dict[str, object]]]:
     """Return fieldsets with some names of fields replaced."""
     return [(title, {**each, "fields": replaced(each["fields"], instead)}) for title, each in fieldsets]
 

@@ -7,6 +7,7 @@ from django.core.management import call_command
 
 from dynamo_single.admin.batch_actions.models import AdminJob
 from dynamo_single.admin.log import LogEntry
+from dynamo_single.admin.secrets import replaced
 from dynamo_single.costs import measure_requests
 from project.directory.models import Company, Office, Person
 from tests.contract.conftest import Pages
@@ -101,3 +102,8 @@ def test_each_page_costs(pages: Pages, job_id: str) -> None:
         assert response.status_code == 200, path
         found[path] = ({**costs.operations}, costs.read_units)
     assert found == PAGES
+
+
+def test_callables_are_replaced_as_names_are() -> None:
+    """A column may be a callable that shows a secret."""
+    assert replaced(["a", ("b", str)], {"b": "c", str: "masked"}) == ["a", ["c", "masked"]]
