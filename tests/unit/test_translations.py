@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import django
 import pytest
 
 LOCALE = Path("dynamo_single/locale").resolve()
@@ -67,6 +68,13 @@ def placeholders(text: str) -> set[str]:
 def test_catalogs_exist() -> None:
     """There are nine languages in addition to English."""
     assert tuple(sorted(path.name for path in LOCALE.iterdir() if path.is_dir())) == LANGUAGES
+
+
+@each_language
+def test_word_between_members_of_list_is_djangos(language: str) -> None:
+    """Django joins the fields of a unique constraint by it; our catalog overrides Django's."""
+    with (Path(django.__file__).parent / f"conf/locale/{language}/LC_MESSAGES/django.mo").open("rb") as file:
+        assert compiled(language).gettext("and") == gettext.GNUTranslations(file).gettext("and")
 
 
 @each_language
