@@ -20,10 +20,11 @@ from dynamo_single.costs import Cost
 from dynamo_single.exceptions import InvalidCursor
 from dynamo_single.orm.plan.plan import KeyCondition
 from dynamo_single.orm.reading import cursors
+from dynamo_single.orm.reading.single import stored_item
 from dynamo_single.orm.requests.actions import Item, ItemKey
-from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.schema.keys.secret_values import MASK
 from dynamo_single.orm.schema.keys.values import item_size
+from dynamo_single.table.flow import run
 from dynamo_single.table.names import key_names
 from dynamo_single.table.redirects import SentRequest
 from dynamo_single.table.request import Parameters, Request, inserted_item
@@ -70,13 +71,6 @@ class Page(Struct, frozen=True):
 
 #: Takes an item, and returns whether it is part of the result.
 Keep = Callable[[Item], bool]
-
-
-def item_at(table: Table, key: ItemKey) -> Item | None:
-    """Return one item: a strongly consistent GetItem."""
-    params = {"Key": item_key(key), "ConsistentRead": True}
-    found: Item | None = table.send(Request("GetItem", params)).get("Item")
-    return found
 
 
 class Asking(Struct, frozen=True):
@@ -143,7 +137,7 @@ def page_of(asking: Asking, keep: Keep, *, after: str = "", is_filtered: bool = 
     In a table whose key is only ``id``, it returns the record with that ``id``: one GetItem.
     """
     if (key := asking.only_key) is not None:
-        item = item_at(asking.table, key)
+        item = run(stored_item(asking.table, key))
         return Page(() if item is None or not keep(item) else (item,), 1, None)
     step = _STEP if asking.condition is None else _FILTERED_STEP if is_filtered else PAGE
     items: list[Item] = []
@@ -170,7 +164,7 @@ def all_of(asking: Asking, keep: Keep, *, max_bytes: int) -> bool:
     Sends a Query or Scan for each megabyte; the last response is used in full.
     """
     if (key := asking.only_key) is not None:
-        if (item := item_at(asking.table, key)) is not None:
+        if (item := run(stored_item(asking.table, key))) is not None:
             keep(item)
         return True
     size = 0

@@ -18,14 +18,14 @@ from dynamo_single.admin.sites import DynamoAdminSite
 from dynamo_single.admin.viewing.pages import Wrong, allows, guarded, in_words
 from dynamo_single.admin.viewing.rules import may_view_model, sees_all, sees_whole_table
 from dynamo_single.conf import table_settings
-from dynamo_single.contrib.table_admin import table_reads, visible_items
+from dynamo_single.contrib.table_admin import visible_items
 from dynamo_single.contrib.table_admin.cells import cell
 from dynamo_single.contrib.table_admin.item_view import Link, ShownItem, ShownKey, links_of, places_of, shown
 from dynamo_single.contrib.table_admin.own_names import check_text, index_name, shown_text, stored_names
 from dynamo_single.contrib.table_admin.visible_items import alias_of
 from dynamo_single.costs import Costs, measure_requests
 from dynamo_single.orm.items.encode import stored_key
-from dynamo_single.orm.reading.single import get_items
+from dynamo_single.orm.reading.single import get_items, stored_item
 from dynamo_single.orm.schema import registry
 from dynamo_single.table.flow import run
 from dynamo_single.table.names import key_names
@@ -49,7 +49,7 @@ def item_page(site: DynamoAdminSite, request: HttpRequest) -> HttpResponseBase:
     if not all(key):
         raise Wrong(_("An item has a partition key and a sort key."))
     with measure_requests() as costs:
-        item = table_reads.item_at(get_table(alias), key)
+        item = run(stored_item(get_table(alias), key))
     # A hidden item looks like a missing one, so that its existence stays secret.
     if item is None or not visible_items.may_view_item(site, request, alias, item):
         raise Http404(_("No item has this key."))
