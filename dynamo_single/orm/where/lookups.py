@@ -399,6 +399,9 @@ def plain_value(value: Any) -> Any:
             raise NotSupported(
                 "A queryset is not supported as the value of this lookup. Use __in, read the value first: "
                 f"queryset.first(). Or {FILTER_IN_MEMORY}."
+                if hasattr(value, "asked")
+                else f"A queryset of {value.model._meta.label} is not supported as a value, because it is not stored "
+                "in DynamoDB. Read its values first: list(queryset.values_list('pk', flat=True))."
             )
         raise NotSupported(
             f"{_called(value)} in this condition is not supported: DynamoDB compares two attributes as stored "

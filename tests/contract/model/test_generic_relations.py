@@ -109,6 +109,16 @@ def test_filter_by_content_type_reads_no_other_objects(lion: Animal) -> None:
         assert words(Emblem.objects.filter(**kinds, object_id="a")) == ["hard"]
 
 
+def test_queryset_of_content_types_is_read_first(lion: Animal) -> None:
+    """The way out of the error gives the objects."""
+    kinds = ContentType.objects.filter(model="animal")
+    emblems = Emblem.objects.filter(object_id="a")
+    with pytest.raises(NotSupported, match=r"Read its values first: list\(queryset\.values_list\('pk', flat=True\)\)"):
+        list(emblems.filter(content_type__in=kinds))
+    found = emblems.filter(content_type__in=list(kinds.values_list("pk", flat=True)))
+    assert found.count() == lion.tags.count()
+
+
 def test_filter_over_relation(lion: Animal) -> None:
     """A tag of the mineral with the same identifier does not count."""
     Animal.objects.create(animal_id="b", name="Bear")
