@@ -182,14 +182,41 @@ async def open_pages(state: QueryState) -> Results:
     if isinstance(state.interpretation, united.United):
         yield await united.results(state)
         return
-    found: Interpretation = state.interpretation
-    names = computing.output_names(found.query) if found.shape is not None else ()
-    async with aclosing(_pages(state, found)) as pages:
+    async with aclosing(_pages(state, state.interpretation)) as pages:
         async for page in pages:
-            if found.shape is None:
-                yield (_object(state, found, each) for each in page)
-            else:
-                yield (found.shape(names, computing.values_of(found, each)) for each in page)
+            yield _results(state, page)
+
+
+def _results(state: QueryState, scopes: Iterable[Scope]) -> Iterable[object]:
+    """Return the objects or rows of scopes."""
+    found: Interpretation = state.interpretation
+    if found.shape is None:
+        return (_object(state, found, each) for each in scopes)
+    names = computing.output_names(found.query)
+    return (found.shape(names, computing.values_of(found, each)) for each in scopes)
+
+
+def check_by_itself(state: QueryState, what: str) -> None:
+    """Raise ``NotSupported`` if a result depends on other matches than its own object."""
+    found: Interpretation | united.United = state.interpretation
+    if isinstance(found, united.United) or not _is_plain_read(state, found):
+        raise NotSupported(
+            f"{state.label}: {what} does not support results {str(found) or 'in this order'}, which are computed in "
+            "memory: the app reads every match before it knows the first result. Slice the results: queryset[:100]."
+        )
+
+
+async def results_of(state: QueryState, items: Iterable[Item]) -> list[object]:
+    """Return the results of items that were read by themselves. Sends the requests of the subqueries."""
+    found: Interpretation = state.interpretation
+    statement = Statement(found.query.get_initial_alias())
+    state, budget = _with_budget(state)
+    rows = [_row(state, statement, item) for item in items]
+    budget.held += len(rows)
+    await _read_subqueries(state, rows, (), budget)
+    for each in rows:
+        computing.annotate(found.query, each)
+    return list(_results(state, rows))
 
 
 async def _pages(state: QueryState, found: Interpretation) -> AsyncGenerator[Iterable[Scope], None]:

@@ -12,24 +12,30 @@ from typing import TYPE_CHECKING, Any, Self
 
 from asgiref.sync import sync_to_async
 from django.db import models
+from msgspec.structs import replace
 
 from dynamo_single.lazy_modules import LazyModule
 from dynamo_single.orm.query import get, iterate
 from dynamo_single.orm.query.base import open_pages
 from dynamo_single.orm.query.state import related_reads_of
 from dynamo_single.orm.query.write_methods import WritingQuerySet
+from dynamo_single.orm.results.state import WHOLE
 from dynamo_single.orm.schema.types import M, are_plain
 from dynamo_single.orm.where.lookups import membership_values
 from dynamo_single.table.flow import call_sync, run
 from dynamo_single.table.redirects import capture_requests
 
 if TYPE_CHECKING:
+    from dynamo_single.orm.expressions import interpreter
     from dynamo_single.orm.query import annotate
+    from dynamo_single.orm.relations import joined_rows
     from dynamo_single.orm.results import async_rerun, pages
     from dynamo_single.orm.results.pages import Page
 else:
     annotate = LazyModule("dynamo_single.orm.query.annotate")
     async_rerun = LazyModule("dynamo_single.orm.results.async_rerun")
+    interpreter = LazyModule("dynamo_single.orm.expressions.interpreter")
+    joined_rows = LazyModule("dynamo_single.orm.relations.joined_rows")
     pages = LazyModule("dynamo_single.orm.results.pages")
 
 
@@ -142,8 +148,15 @@ class AsyncQuerySet(WritingQuerySet[M]):
     async def _paged(self, size: int, cursor: str | None, max_requests: int | None) -> Page[M]:
         pages.check_size(size, max_requests)
         with capture_requests() as sent:
-            state = await self._state()
-            page = await pages.page(state, size, cursor, max_requests)
+            state, made = await self._state(), None
+            if state.interpretation is not None:
+                interpreter.check_by_itself(state, "page()")
+                # The results need more attributes than only() names.
+                state = replace(state, loading=WHOLE)
+                made = partial(interpreter.results_of, state)
+            elif state.asked.columns is not None and state.asked.columns.paths:
+                made = partial(joined_rows.rows_of, state)
+            page = await pages.page(state, size, cursor, max_requests, made)
         return pages.with_costs(page, sent)
 
     def page(self, size: int, cursor: str | None = None, *, max_requests: int | None = None) -> Page[M]:

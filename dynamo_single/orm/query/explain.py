@@ -28,9 +28,10 @@ from dynamo_single.table.redirects import SentRequest, listening
 from dynamo_single.table.request import MAX_BATCH_KEYS
 
 if TYPE_CHECKING:
-    from dynamo_single.orm.expressions import subqueries
+    from dynamo_single.orm.expressions import interpreter, subqueries
     from dynamo_single.orm.relations import joining
 else:
+    interpreter = LazyModule("dynamo_single.orm.expressions.interpreter")
     joining = LazyModule("dynamo_single.orm.relations.joining")
     subqueries = LazyModule("dynamo_single.orm.expressions.subqueries")
 
@@ -42,7 +43,7 @@ def steps_before(state: QueryState) -> Iterator[str]:
     """Yield the description of each step over relations, which was read before the query itself."""
     for queryset, found in state.asked.steps.read if state.asked.steps is not None else ():
         step = state_of(queryset)
-        plan = rows.plan(step)
+        plan = rows.plan(step) if step.interpretation is None else interpreter.plan(step)
         requests = compile_plan(plan, table_name=step.table.name, limit=objects.first_limit(step, plan))
         yield describe(plan, requests, afterwards=[("found", counted(found, "key"))])
 

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from dynamo_single.exceptions import NotSupported
 from dynamo_single.orm.conditions.comparing import hashable
+from dynamo_single.orm.items.decode import Item
 from dynamo_single.orm.results import objects, referenced
 from dynamo_single.orm.results.columns import Columns, as_tuple
 from dynamo_single.orm.results.objects import Results
@@ -43,6 +44,14 @@ async def _pages(state: QueryState, columns: Columns) -> AsyncGenerator[Iterable
             if steps is None:
                 known = referenced.Known()  # without a limit, the objects of a page are released with it
             yield await _followed(state.model, columns, list(page), known)
+
+
+async def rows_of(state: QueryState, items: Iterable[Item]) -> list[Any]:
+    """Return the rows of items that were read by themselves, as those of a page are."""
+    columns: Any = state.asked.columns
+    read = replace(columns, paths={}, shape=as_tuple).reader(state.model)
+    found = await _followed(state.model, columns, [read(item) for item in items], referenced.Known())
+    return [columns.shape(columns.names, row) for row in found]
 
 
 async def _followed(

@@ -95,6 +95,10 @@ def reads_text(plan: Plan) -> str:
         objects = "the object that holds it" if plan.single else "the objects that hold them"
         operation = _OPERATIONS["get" if plan.single else "batch_get"]
         return f"{operation} on {claims}, and then on {objects}"
+    if plan.kind == "empty":
+        return "nothing"
+    if plan.parts:
+        return " and ".join(dict.fromkeys(map(reads_text, plan.parts)))
     return f"{_OPERATIONS[plan.kind]} on {describe_key(plan.key) if plan.key else 'the whole table'}"
 
 

@@ -6,7 +6,7 @@ send requests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, overload
 
@@ -80,15 +80,21 @@ def check_size(size: object, max_requests: object) -> None:
         _check_number("max_requests", max_requests, None)
 
 
-async def page(state: QueryState, size: int, cursor: str | None, max_requests: int | None) -> Page[Any]:
-    """Return one page, without its cost; see ``QuerySet.page``."""
+#: Makes the results of a page's items.
+ResultsReader = Callable[[Sequence[Any]], Awaitable[list[Any]]]
+
+
+async def page(
+    state: QueryState, size: int, cursor: str | None, max_requests: int | None, made: ResultsReader | None = None
+) -> Page[Any]:
+    """Return one page, without its cost; see ``QuerySet.page``. ``made`` computes its results in memory."""
     plan = _plan(state, "page()")
     begin = cursors.decode(cursor, plan) if cursor else Cursor(positions.first_position(plan, backward=False))
     reading = await reading_page.read(_beginning(state, plan, begin), wanted=size + 1, max_requests=max_requests)
     given = reading.found[:size]
     given = given[::-1] if begin.backward else given
     make: Callable[[Any], Any] = objects.object_reader(state)
-    found = [make(item) for _, item in given]
+    found = [make(item) for _, item in given] if made is None else await made([item for _, item in given])
     if state.related_reads:
         await prefetch.read_related(found, state.related_reads)
     before, after = _ends(plan, begin, reading, size)

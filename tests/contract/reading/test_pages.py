@@ -8,7 +8,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db.models import Count, Q
+from django.db.models import Count, F, OuterRef, Q, Subquery, Window
+from django.db.models.functions import RowNumber, Upper
 from django.utils import timezone
 
 from dynamo_single.exceptions import InvalidCursor, InvalidValue, NotSupported
@@ -623,3 +624,39 @@ def test_a_slice_has_no_pages() -> None:
         Company.objects.all()[:3].page(2)
     with assert_requests(0), pytest.raises(TypeError, match="once a slice has been taken"):
         Company.objects.all()[:3].cursor_for(Company())
+
+
+#: Pages of results that are computed for each object; a page had left the computed values out.
+COMPUTED: dict[str, Callable[[Any], Any]] = {
+    "annotation": lambda people: people.annotate(x=Upper("name")).values_list("x", flat=True),
+    "annotated objects": lambda people: people.annotate(x=Upper("name")).only("person_id"),
+    "subquery": lambda people: people.allow_in_memory().annotate(
+        x=Subquery(Company.objects.filter(pk=OuterRef("company")).values("name")[:1])
+    ),
+    "alias": lambda people: people.alias(x=F("name")).values_list("name", flat=True),
+    "attribute of a referenced object": lambda people: people.values_list("company__name", flat=True),
+}
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_pages_have_computed_results(companies: None, name: str) -> None:
+    for number in range(3):
+        Person.objects.create(company_id="c1", person_id=f"p{number}", name=f"n{number}")
+    asked = COMPUTED[name](Person.objects.filter(company="c1"))
+    first = asked.page(2)
+    found = [getattr(each, "x", each) for each in (*first, *asked.page(2, first.next_cursor))]
+    assert found == [getattr(each, "x", each) for each in asked]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda found: found.annotate(x=Window(RowNumber())),
+        lambda found: found.annotate(x=Upper("name")).order_by("x"),
+        lambda found: found.annotate(x=Upper("name")).filter(x="A").order_by("x"),
+    ],
+)
+def test_pages_of_results_that_depend_on_others_are_refused(companies: None, ask: Callable[[Any], Any]) -> None:
+    asked = ask(Company.objects.allow_in_memory())
+    with pytest.raises(NotSupported, match=r"page\(\) does not support results"):
+        asked.page(2)

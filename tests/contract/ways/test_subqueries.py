@@ -355,3 +355,15 @@ def test_bytes_of_inner_objects_count(shops: tuple[Shop, Shop]) -> None:
     assert len(few.order_by("city")) == 5
     with pytest.raises(TooManyMatches, match="with the objects of other steps"):
         list(few.filter(Exists(of_customer(ours))))
+
+
+def test_subquery_without_matches_is_explained(shops: tuple[Shop, Shop]) -> None:
+    ours, _ = shops
+    inner = ours.Order.objects.filter(customer=OuterRef("pk"), customer__customer_id="c1", pk__in=[])
+    assert "Exists of catalog.ShopOrder" in mem(ours.Customer.objects.filter(Exists(inner))).explain()
+
+
+def test_step_with_a_computed_condition_is_explained(shops: tuple[Shop, Shop]) -> None:
+    ours, _ = shops
+    said = mem(ours.Customer.objects.all()).filter(orders__note__endswith="t").explain()
+    assert "order     filtered in memory, at most 1000 matches" in said
