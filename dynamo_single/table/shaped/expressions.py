@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import count
 from typing import Any, Final
 
 from msgspec import Struct
@@ -102,8 +103,9 @@ class ExpressionWriter:
         """Give placeholders to names of keys that a project's own request contains as they are."""
         for expression, text in texts.items():
             if found := {match[1] for match in self._bare.finditer(text)}:
-                marks = {name: f"#own_{place}" for place, name in enumerate(sorted(found))}
-                marks = {name: next((m for m, n in names.items() if n == name), mark) for name, mark in marks.items()}
+                free = (mark for place in count() if (mark := f"#own_{place}") not in names)
+                held = {name: mark for mark, name in names.items()}
+                marks = {name: held.get(name) or next(free) for name in sorted(found)}
                 names |= {mark: name for name, mark in marks.items()}
                 texts[expression] = self._bare.sub(lambda match, marks=marks: marks[match[1]], text)  # type: ignore[misc]
 
@@ -219,6 +221,8 @@ class _Rewriting:
             if text:
                 partition = self._mark_of(self.shape.partition.name, f"{mark}_key")
                 text = re.sub(rf"{mark} (?:= :\w+|IN \([^)]*\))", f"attribute_exists({partition})", text)
+                if re.search(rf"{mark} [<>]", text):
+                    raise _several_types(text)
                 self.texts["ConditionExpression"] = re.sub(rf"{mark}\b", partition, text)
             if filtered := self.texts.get("FilterExpression", ""):
                 self.texts["FilterExpression"] = self._without_types(mark, filtered)

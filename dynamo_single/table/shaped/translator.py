@@ -104,7 +104,9 @@ class Translator:
         found: dict[str, StoredValue] = {}
         for name, value in item.items():
             if (names := self._back.get(name)) is None:
-                found.setdefault(name, value)
+                # Another program's attribute with the app's name of a key, the type or the expiry is none of these.
+                if name not in self._renames:
+                    found.setdefault(name, value)
                 continue
             for each in names:
                 found[each] = {"S": key_text(value)} if each in self._types else value
@@ -289,7 +291,7 @@ class Translator:
         if "Items" in found:
             found["Items"] = self._of_types(operation, params, [read(item) for item in found["Items"]], found)
         if "Responses" in found:
-            found["Responses"] = self._responses(operation, found["Responses"])
+            found["Responses"] = self._responses(operation, params, found["Responses"])
         if found.get("UnprocessedKeys"):
             given = params.get("RequestItems", {})
             found["UnprocessedKeys"] = {
@@ -303,7 +305,7 @@ class Translator:
             }
         if "CancellationReasons" in found:
             found["CancellationReasons"] = [
-                self._reason(place, params, reason) for place, reason in enumerate(found["CancellationReasons"])
+                self._of_action(place, params, reason) for place, reason in enumerate(found["CancellationReasons"])
             ]
         return found
 
@@ -316,16 +318,17 @@ class Translator:
         answer["Count"] = len(kept)
         return [] if params.get("Select") == "COUNT" else kept
 
-    def _responses(self, operation: str, responses: Any) -> Any:
+    def _responses(self, operation: str, params: Parameters, responses: Any) -> Any:
         if operation == "BatchGetItem":
             return {name: [self.read(item) for item in items] for name, items in responses.items()}
-        return [self._entry(each) for each in responses]
+        return [self._of_action(place, params, each) for place, each in enumerate(responses)]
 
-    def _reason(self, place: int, params: Parameters, reason: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _of_action(self, place: int, params: Parameters, entry: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a response to an action of a transaction, or its reason; the action may be one on another table."""
         actions = params.get("TransactItems", ())
-        entry = next(iter(actions[place].values())) if place < len(actions) else {}
-        other = self.others(entry.get("TableName", ""))
-        return reason if other is None else other._entry(reason)
+        action = next(iter(actions[place].values())) if place < len(actions) else {}
+        other = self.others(action.get("TableName", ""))
+        return entry if other is None else other._entry(entry)
 
     def _entry(self, entry: Mapping[str, Any]) -> dict[str, Any]:
         return {name: self.read(value) if name in ("Item", "Key") and value else value for name, value in entry.items()}
@@ -363,6 +366,8 @@ class RenamingTranslator(Translator):
         for stored, name in self._read:
             if stored in found:
                 found[name] = found.pop(stored)
+            elif name in found:
+                del found[name]  # another program's attribute, as above
         return found
 
 

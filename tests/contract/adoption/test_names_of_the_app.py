@@ -22,3 +22,14 @@ def test_attribute_with_the_name_of_the_app_is_kept(engine: Table, name: str) ->
         found.save()
         assert model.objects.get(thing="a").note == "ours"
         assert table.items() == [stored(PK="THING#a", SK="A", thing="a", note="ours", **{name: "theirs"})]
+
+
+def test_object_does_not_expire_by_an_attribute_of_others(engine: Table) -> None:
+    """The table names its expiry ``ttl``, so a number in ``expiresAt`` is another program's."""
+    names = {"PARTITION_KEY": "PK", "SORT_KEY": "SK", "TYPE_ATTRIBUTE": "_type", "TTL_ATTRIBUTE": "ttl"}
+    with foreign_table(**names) as table, forgotten():
+        attributes = {"thing": models.UnicodeAttribute(), "ends": models.TTLAttribute(null=True)}
+        model = declare("Thing", ("THING#{thing}", "A"), None, options={"table": ALIAS}, **attributes)
+        table.put(stored(PK="THING#a", SK="A", _type="Thing", thing="a", expiresAt=1))
+        found = [model.objects.get(thing="a"), *model.objects.filter(thing="a")]
+        assert [(each.thing, each.ends) for each in found] == [("a", None)] * 2

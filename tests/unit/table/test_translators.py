@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dynamo_single.conf import parse
 from dynamo_single.conf.shapes import Shape
+from dynamo_single.exceptions import NotSupported
 from dynamo_single.table.shaped.declared import NO_MODELS, ModelNames
 from dynamo_single.table.shaped.translator import RenamingTranslator, Translator, translator_for
 
@@ -128,3 +129,45 @@ def test_swapped_names_are_written_and_read() -> None:
         {"sk": {"S": "a"}, "pk": {"S": "b"}},
         item,
     )
+
+
+@pytest.mark.parametrize("kind", [RenamingTranslator, Translator])
+@pytest.mark.parametrize("name", ["pk", "sk", "itemType", "expiresAt", "gs1pk"])
+def test_attribute_of_others_with_an_own_name_is_not_the_apps(kind: type[Translator], name: str) -> None:
+    """Without its own expiry, an item does not expire by an attribute of another program, and the like."""
+    translator = kind(shape_of(**NAMED, TTL_ATTRIBUTE="ttl"))
+    assert translator.read({"title": {"S": "a"}, name: {"S": "theirs"}}) == {"title": {"S": "a"}}
+
+
+def test_transaction_reads_each_table_by_its_own_names() -> None:
+    """A table without a sort key, and its companion with the app's own names."""
+    shaped = Translator(shape_of(SORT_KEY=None), others=lambda name: None if name == "companion" else shaped)
+    claim = {"pk": {"S": "CLAIM#a"}, "sk": {"S": "CLAIM"}}
+    params = {"TransactItems": [{"Get": {"TableName": name}} for name in ("shaped", "companion")]}
+    answer = {"Responses": [{"Item": {"pk": {"S": "a"}}}, {"Item": claim}]}
+    found = shaped.response("TransactGetItems", params, answer)["Responses"]
+    assert found == [{"Item": {"pk": {"S": "a"}, "sk": {"S": "-"}}}, {"Item": claim}]
+
+
+def test_placeholder_of_a_project_is_kept() -> None:
+    """A name in an expression gets a placeholder that the project does not use."""
+    params = {
+        "FilterExpression": "itemType = :v0 AND #own_0 = :v1",
+        "ExpressionAttributeNames": {"#own_0": "title"},
+        "ExpressionAttributeValues": {":v0": {"S": "a"}, ":v1": {"S": "b"}},
+    }
+    _, found = FAST.request("Scan", params)
+    assert found["FilterExpression"] == "#own_1 = :v0 AND #own_0 = :v1"
+    assert found["ExpressionAttributeNames"] == {"#own_0": "title", "#own_1": "_type"}
+
+
+def test_condition_that_excludes_a_type_is_refused_without_types() -> None:
+    untyped = made(**{**NAMED, "TYPE_ATTRIBUTE": None})
+    params = {
+        "Key": {"pk": {"S": "a"}, "sk": {"S": "b"}},
+        "ConditionExpression": "#a0 <> :v0",
+        "ExpressionAttributeNames": {"#a0": "itemType"},
+        "ExpressionAttributeValues": {":v0": {"S": "a"}},
+    }
+    with pytest.raises(NotSupported, match="have no type attribute"):
+        untyped.request("DeleteItem", params)
