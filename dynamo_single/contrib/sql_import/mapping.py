@@ -105,7 +105,7 @@ class _Planner:
         left_out = [source for source in self.tables if source not in targets and source not in linked]
         if not self.is_introspected:
             self.problems += [
-                f"{source.label} has no model: name one with --map {source.label}=app.Model, or leave it out with "
+                f"{source.label} has no model. Name a model with --map {source.label}=app.Model, or omit the rows with "
                 f"--map {source.label}="
                 for source in left_out
                 if not self._is_omitted(source) and not self._stays_in_sql(source)
@@ -229,8 +229,8 @@ class _Planner:
             name for name, found in registry.attributes_of(each.model).items() if isinstance(found, VersionAttribute)
         }
         self.problems += [
-            f"{each.source.label}.{column.name} has no attribute in {each.model._meta.label}: name one with "
-            f"--map {each.source.label}.{column.name}=attribute, or leave it out with "
+            f"{each.source.label}.{column.name} has no attribute in {each.model._meta.label}. Name an attribute "
+            f"with --map {each.source.label}.{column.name}=attribute, or omit the values with "
             f"--map {each.source.label}.{column.name}="
             for column in left
             if not computed & {column.name, *column.names}
@@ -311,8 +311,8 @@ class _Planner:
         attribute = next((attributes[name] for name in names if name in attributes), None)
         if attribute is None:
             self.problems.append(
-                f"{each.source.label}.{link.name} has no ManyToMany of this name in {each.model._meta.label}: declare "
-                f"one, name a set with --map {each.source.label}.{link.name}=attribute, or leave it out with "
+                f"{each.source.label}.{link.name} has no ManyToMany of this name in {each.model._meta.label}. "
+                f"Declare it, name a set with --map {each.source.label}.{link.name}=attribute, or omit it with "
                 f"--map {each.source.label}.{link.name}="
             )
             return

@@ -159,7 +159,7 @@ class Command(BaseCommand):
 def _check(options: dict[str, Any]) -> None:
     using = options["database"]
     if using not in connections.settings:
-        raise CommandError(f"--database {using}: DATABASES has no such alias. Add the SQL database to it.")
+        raise CommandError(f"--database {using}: DATABASES does not contain this alias. Add the SQL database to it.")
     if uses_engine(using):
         raise CommandError(f"--database {using}: this is DynamoDB. Name the alias of the SQL database.")
     if options["chunk_size"] < 1:
@@ -187,7 +187,10 @@ def _check_columns(source: SourceTable) -> None:
     present = table_names(source.using)
     for table in (source, *(link.through for link in source.links.values())):
         if table.table not in present:
-            raise CommandError(f"{table.label}: the database has no table {table.table!r}.")
+            raise CommandError(
+                f"{table.label}: the database {source.using!r} does not contain the table {table.table!r}. Correct "
+                f"DATABASES[{source.using!r}], or omit the model with --map {table.label}="
+            )
         missing = {column.column for column in table.own.values()} - column_names(table.using, table.table)
         if missing:
             raise CommandError(

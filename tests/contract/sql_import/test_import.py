@@ -279,7 +279,10 @@ def test_columns_are_mapped(rows: Rows, capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("maps", "problem"),
     [
-        ([], "catalog.Order.buyer has no attribute in catalog.Order: name one with --map catalog.Order.buyer="),
+        (
+            [],
+            "catalog.Order.buyer has no attribute in catalog.Order. Name an attribute with --map catalog.Order.buyer=",
+        ),
         (["Order.buyer="], "catalog.Order.customer is required and gets no value"),
         (["Order=catalog.Nowhere"], "no model in DynamoDB has this label"),
         (["Order.buyer=customers"], "catalog.Order has no such attribute"),

@@ -117,7 +117,7 @@ def test_live_objects_need_their_references(rows: Rows, capsys: pytest.CaptureFi
 
 def test_unknown_databases_are_refused(rows: Rows) -> None:
     """The engine is never guessed."""
-    for alias, problem in (("none", "DATABASES has no such alias"), ("default", "this is DynamoDB")):
+    for alias, problem in (("none", "DATABASES does not contain this alias"), ("default", "this is DynamoDB")):
         with pytest.raises(CommandError, match=problem):
             call_command("dynamo_import_sql", database=alias)
 
