@@ -1,8 +1,8 @@
 """Run a job in a worker process on behalf of its owner.
 
-The worker checks the owner's permissions before each batch. The project's hooks get a request that has a user and
-messages, but no session, headers or other data of a browser. If a hook uses such data, the job stops, and its owner can
-resume it on the job's page.
+The worker checks the owner's permissions before each batch. The project's hooks get a request with a user and
+messages, without a session, headers or other data of a browser. If a hook uses such data, the job stops, and its owner
+can resume it on the job's page.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class _Messages(BaseStorage):
 def run_job(site: Any, arguments: dict[str, str], seconds: float) -> None:
     """Run batches of a job for ``seconds``, and enqueue another task for the rest.
 
-    Do nothing if a later task has replaced this one, or if the job is done, stopped or expired. If another process is
-    running a batch, enqueue the task again for a later time.
+    Return immediately if a later task has replaced this task, or if the job is done, stopped or expired. If another
+    process is running a batch, enqueue the task again for a later time.
 
     Sends a GetItem and the requests of ``jobs.run_batches()``. Before each batch it reads the user and the user's
     permissions. If the job is not done, it sends a TransactWriteItems.

@@ -218,7 +218,7 @@ class RenameModel(ItemsOperation):
         )
         if not found:
             return ""
-        return f"Some items keep {old!r}, which names no model any more. Change them: {'; '.join(found)}."
+        return f"Some items keep {old!r}, which no longer names a model. Change them: {'; '.join(found)}."
 
     def _labels(self, app_label: str) -> tuple[str, str]:
         return f"{app_label}.{self.old_name}".lower(), f"{app_label}.{self.new_name}".lower()

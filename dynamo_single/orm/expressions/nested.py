@@ -15,7 +15,7 @@ from dynamo_single.orm.relations import joining
 
 
 def parts_of(expression: Any) -> Sequence[Any]:
-    """Return the parts of an expression or a condition. A subquery, and an object, have none."""
+    """Return the parts of an expression or a condition. Subqueries and objects do not have parts."""
     if isinstance(expression, Subquery | Query | Model):
         return ()
     children = getattr(expression, "children", None)
@@ -86,7 +86,7 @@ def columns_in(expression: Any) -> list[Any]:
 
 
 def columns_beside(expression: Any) -> list[Any]:
-    """Return the columns of an expression, except those of annotations, which rows have already."""
+    """Return the columns of an expression, except columns of annotations, which rows already contain."""
     if isinstance(expression, Col | Ref):
         return [expression] if isinstance(expression, Col) else []
     return [column for each in parts_of(expression) for column in columns_beside(each)]

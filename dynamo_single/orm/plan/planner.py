@@ -170,8 +170,10 @@ def _nothing(query: Query) -> Plan:
 
 
 def _parts(query: Query, found: Plan | None, merged_by: Sequence[Order], now: object, steps: int) -> list[Plan] | None:
-    """Return the plans that together serve a query for which one key ``found`` a plan; an empty list for an empty
-    query."""
+    """Return the plans that together serve a query, or an empty list for an empty query.
+
+    ``found`` is the plan of a single key, if there is one.
+    """
     if found is not None and (found.kind != "query" or found.filter == EVERYTHING):
         return [found]
     if steps:
@@ -213,8 +215,10 @@ def _in_one_order(parts: Sequence[Plan], merged_by: Sequence[Order]) -> bool:
 
 
 def _reads_less(part: Plan, whole: Plan, own: Condition) -> bool:
-    """Return whether a part's key covers the conditions of its side of an ``|``, and those that the whole query's key
-    covers."""
+    """Return whether a part's key covers the conditions of its side of an ``|``.
+
+    It must also cover the conditions that the key of the whole query covers.
+    """
     if part.kind != "query":
         return True
     asked, left = _compared(own), _compared(part.filter)

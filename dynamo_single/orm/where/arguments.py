@@ -37,7 +37,7 @@ def django_errors_translated(model: type[DynamoModel], *conditions: object) -> I
     """Raise Django's errors about conditions and expressions as errors of this app.
 
     A ``FieldError`` becomes ``UnknownField`` or ``NotSupported``, with the available names. If ``conditions`` name a
-    secret, the error of a wrong value becomes ``InvalidValue``: Django's contains the value, and so do its causes.
+    secret, the error of a wrong value becomes ``InvalidValue``: Django's error and its causes contain the value.
     """
     try:
         yield
@@ -70,7 +70,7 @@ def raise_unknown(model: type[DynamoModel], error: FieldError) -> NoReturn:
     raise UnknownField(f"{model._meta.label}: {text}") from error
 
 
-#: What follows the name of a reference in a condition on the key that the reference holds.
+#: The suffixes of a reference's name in a condition on the stored key.
 _OF_KEYS = ("", "exact", "in", "isnull", "pk")
 
 
@@ -94,7 +94,7 @@ def may_read_others(model: type[DynamoModel], conditions: Iterable[object]) -> b
 
 @cache
 def _own_names(model: type[DynamoModel]) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the names of a model's attributes, and those of its references."""
+    """Return the names of a model's attributes, and the names of its references."""
     fields: Any = model._meta.concrete_fields
     plain = {name for each in fields if not each.is_relation for name in (each.name, each.attname)}
     references = [each for each in fields if each.is_relation]
@@ -102,7 +102,7 @@ def _own_names(model: type[DynamoModel]) -> tuple[frozenset[str], frozenset[str]
 
 
 def leaves_of(conditions: Iterable[Any]) -> Iterator[Any]:
-    """Yield the conditions that each ``Q`` joins, at any depth, and the others."""
+    """Yield all conditions, including the conditions in each ``Q`` at any depth."""
     for each in conditions:
         if isinstance(each, Q):
             yield from leaves_of(each.children)
@@ -111,7 +111,7 @@ def leaves_of(conditions: Iterable[Any]) -> Iterator[Any]:
 
 
 def with_leaves_of(condition: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a condition with each of those that a ``Q`` joins replaced by the result of ``change``."""
+    """Return a copy of a condition after calling ``change`` on each condition in a ``Q``."""
     if isinstance(condition, Q):
         children = [with_leaves_of(each, change) for each in condition.children]
         return Q.create(children, condition.connector, condition.negated)
@@ -119,10 +119,10 @@ def with_leaves_of(condition: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def with_sorted_members(condition: object) -> Any:
-    """Return the same condition with the set members after ``in`` sorted, so that the order is the same in every
-    process.
+    """Return the condition with the set members of ``in`` sorted.
 
-    Requests are sent in the order of a list, and a cursor of one process has to be good in another.
+    The app sends requests in the order of a list. A cursor of one process must be valid in another process, so they
+    must use the same order.
     """
     return with_leaves_of(condition, _with_sorted_members)
 
@@ -143,7 +143,7 @@ def sides_of(node: Any) -> Iterator[Any]:
 
 
 def check_nesting(conditions: Iterable[object]) -> None:
-    """Refuse conditions that are nested deeper than ``MAX_NESTING``, of a ``Q`` or of Django's where-tree.
+    """Reject conditions that are nested deeper than ``MAX_NESTING``, of a ``Q`` or of Django's where-tree.
 
     Django and this app walk through them by recursion. DynamoDB's expressions have the same limit.
     """

@@ -41,7 +41,7 @@ def check(model: type[DynamoModel], query: Any, given: Iterable[object]) -> None
 
 
 def _named(model: Any, given: Any, query: Any) -> Iterator[_Path]:
-    """Yield the names with their models: those of subqueries and joins are of other models."""
+    """Yield the names with their models. Names in subqueries and joins belong to other models."""
     yield from _paths(model, given, query)
     for inner in _subqueries(given):
         asked = inner.asked[0] if hasattr(inner, "asked") else None
@@ -105,7 +105,7 @@ def _of_expression(model: Any, expression: Any, query: Any) -> Iterator[_Path]:
 
 
 def _of_column(column: Any, query: Any) -> Iterator[_Path]:
-    """Yield the name of a column in its own model, and those of the references that join this model."""
+    """Yield the name of a column with its model, and the names of the references that join the model."""
     yield column.target.model, (column.target.attname,)
     join = query.alias_map.get(column.alias)
     while getattr(join, "parent_alias", None) is not None:

@@ -95,7 +95,7 @@ def is_secret_path(path: Path) -> bool:
 
 
 def hide(text: str, hides: Callable[[Path], bool] = is_secret_path) -> str:
-    """Return a string with its secrets masked: those of known formats, and members of JSON with a secret name.
+    """Return a string with its secrets masked: secrets of known formats, and members of JSON with a secret name.
 
     ``hides`` takes the path of a member. JSON is recognized if the text is a JSON object or list, and its members if it
     is a part of one.
