@@ -129,6 +129,8 @@ class Table:
         operation, params = request.operation, dict(request.params)
         if operation not in _UNNAMED:
             params["TableName"] = self.settings.table_name
+        if operation in _CONSUMING:
+            params.setdefault("ReturnConsumedCapacity", "TOTAL")
         try:
             return await self._call(operation, params, decoder, request.lease, head)
         except transport.FAILURES as error:

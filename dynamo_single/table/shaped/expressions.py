@@ -18,7 +18,8 @@ from dynamo_single.table import names as own
 
 #: The expressions that compare, and all.
 _CONDITIONS: Final = ("KeyConditionExpression", "ConditionExpression", "FilterExpression")
-EXPRESSIONS: Final = (*_CONDITIONS, "UpdateExpression", "ProjectionExpression")
+PROJECTION: Final = "ProjectionExpression"
+EXPRESSIONS: Final = (*_CONDITIONS, "UpdateExpression", PROJECTION)
 NAMES: Final = "ExpressionAttributeNames"
 
 _MARK: Final = re.compile(r"#\w+")

@@ -19,7 +19,7 @@ from tests.unit.declaring import declare, forgotten
 
 PACKAGE = Path(dynamo_single.__file__).parent
 #: The most calls that the names of the table add to an operation, which may become fewer.
-BOUNDS = {"get": 4, "save": 7}
+BOUNDS = {"get": 3, "save": 7}
 
 
 @pytest.fixture(scope="module")

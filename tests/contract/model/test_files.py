@@ -97,7 +97,7 @@ def test_what_is_not_in_the_storage_is_refused_where_nothing_stores_it(paper: An
         paper.objects.filter(pk="p").update(text=content("b", "b.txt"))
     with pytest.raises(MissingValue, match="text is missing"):
         paper.objects.create(paper_id="q")
-    with pytest.raises(InvalidValue, match="takes a file, or the name of one in the storage, not int 5"):
+    with pytest.raises(InvalidValue, match="must be a file, or the name of one in the storage, not int 5"):
         paper.objects.create(paper_id="q", text=5)
 
 
