@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from _pytest.assertion import rewrite
 from _pytest.runner import runtestprotocol
 from django.conf import settings as project_settings
 from django.contrib.admin.sites import AdminSite, all_sites
@@ -154,10 +155,26 @@ def leave_out_fixtures(item: Any) -> None:
     item.fixturenames = [name for name in item.fixturenames if name not in needless]
 
 
-def pytest_collection() -> None:
+def pytest_collection(session: pytest.Session) -> None:
     """Record the sites before test modules create theirs, and freeze existing objects."""
     _sites.update(all_sites)
+    if hasattr(session.config, "workerinput") and ALL_FILES in os.environ:
+        compile_share(session.config)
     gc.freeze()
+
+
+def compile_share(config: Any) -> None:
+    """Compile this worker's share of the test modules, unless they are compiled.
+
+    All workers import the modules in the same order: each of them compiled each module, beside the others.
+    """
+    number, workers = int(config.workerinput["workerid"].removeprefix("gw")), config.workerinput["workercount"]
+    for path in sorted((ROOT / "tests").rglob("test_*.py"))[number::workers]:
+        folder = rewrite.get_cache_dir(path)
+        compiled = folder / f"{path.stem}{rewrite.PYC_TAIL}"
+        if not compiled.exists() and rewrite.try_makedirs(folder):
+            source_hash, code = rewrite._rewrite_test(path, config)
+            rewrite._write_pyc(config.stash[rewrite.assertstate_key], code, source_hash, compiled)
 
 
 def forget_sites() -> None:
