@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 from dynamo_single import clock
 from dynamo_single.admin import trash
 from dynamo_single.admin.batch_actions.deletion_log import complete_log, log_deletions, remaining_rows
-from dynamo_single.admin.batch_actions.models import LIFETIME, MAX_MESSAGES, AdminJob
+from dynamo_single.admin.batch_actions.models import CLAIM_TIME, LIFETIME, MAX_MESSAGES, AdminJob
 from dynamo_single.admin.errors import REFUSALS, UNAVAILABLE, is_developer, user_message
 from dynamo_single.admin.types import DynamoModelAdmin
 from dynamo_single.exceptions import StillReferenced, UnexpectedItem, UnreadableItem
@@ -105,7 +105,7 @@ class Batch:
         if not objects:
             return
         if self._job.action == "restore":
-            for obj in objects:
+            for obj in filter(self._job.may_restore, objects):
                 obj.restore()
                 self._admin.log_change(self._request, obj, str(trash.RESTORED))
             return
@@ -188,7 +188,9 @@ BATCH_SIZE: Final = 25
 MAX_SECONDS: Final = 2.0
 
 
-def create_job(request: HttpRequest, modeladmin: DynamoModelAdmin, action: str, keys: Sequence[str]) -> AdminJob:
+def create_job(
+    request: HttpRequest, modeladmin: DynamoModelAdmin, action: str, keys: Sequence[str], **within: datetime
+) -> AdminJob:
     """Store a new job: one PutItem."""
     return AdminJob.objects.create(
         user_key=str(request.user.pk),
@@ -196,6 +198,24 @@ def create_job(request: HttpRequest, modeladmin: DynamoModelAdmin, action: str, 
         action=action,
         keys=[*keys],
         expires_at=clock.now() + timedelta(seconds=LIFETIME),
+        **within,
+    )
+
+
+def create_undo(request: HttpRequest, modeladmin: DynamoModelAdmin, job: AdminJob) -> AdminJob:
+    """Store a job that restores what another job deleted: one PutItem.
+
+    It leaves out recorded failures, and objects that were deleted before that job began or after it ended: another user
+    deleted them. The clocks of two machines may differ by ``CLAIM_TIME``.
+    """
+    failures = {key for key, _name, _text in job.failures}
+    return create_job(
+        request,
+        modeladmin,
+        "restore",
+        [key for key in job.keys if key not in failures],
+        deleted_from=job.created_at - CLAIM_TIME,
+        deleted_until=(job.finished_at or clock.now()) + CLAIM_TIME,
     )
 
 
@@ -259,6 +279,7 @@ def run_batches(
             job.stopped = refusal() or None
             goes_on = not job.stopped
         job.claimed_at = clock.now() if goes_on else None
+        job.finished_at = clock.now() if job.is_done else None
         job.save()
     for each in earlier:
         messages.add_message(request, each.level, each.message, each.extra_tags)

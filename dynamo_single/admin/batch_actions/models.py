@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
@@ -27,6 +27,8 @@ class AdminJob(models.Model):
     ``claimed_at`` is when a process claimed the current batch. ``stopped`` contains the error that a batch raised, and
     ``said`` the messages of the project's own code, by level and text. ``queued_at`` is when the job was last passed to
     a worker, whose task contains the same time. ``needs_page`` is set if a worker lacked a part of a browser's request.
+    ``finished_at`` is when the last batch ended. A job that undoes another one restores only what was deleted between
+    ``deleted_from`` and ``deleted_until``.
 
     The jobs of a user are one partition, in the order of their creation. DynamoDB deletes a job some time after it
     expires.
@@ -45,6 +47,9 @@ class AdminJob(models.Model):
     said: Any = models.JSONAttribute(_("messages"), null=True)
     queued_at = models.TimestampAttribute(null=True)
     needs_page = models.BooleanAttribute(null=True)
+    finished_at = models.TimestampAttribute(null=True)
+    deleted_from = models.TimestampAttribute(null=True)
+    deleted_until = models.TimestampAttribute(null=True)
     created_at = models.TimestampAttribute(_("created"), auto_now_add=True)
     expires_at = models.TTLAttribute(_("expires"), null=False)
     version = models.VersionAttribute()
@@ -89,6 +94,13 @@ class AdminJob(models.Model):
         The clocks of two machines may differ in either direction.
         """
         return self.claimed_at is not None and abs(clock.now() - self.claimed_at) < CLAIM_TIME
+
+    def may_restore(self, obj: Any) -> bool:
+        """Return whether the job that this one undoes deleted an object; true if this job undoes none."""
+        if self.deleted_until is None:
+            return True
+        moment = obj.deleted_at
+        return isinstance(moment, datetime) and self.deleted_from <= moment <= self.deleted_until
 
     @property
     def is_queued(self) -> bool:

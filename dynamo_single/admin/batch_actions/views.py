@@ -205,7 +205,7 @@ def _undo(site: AdminSite, request: HttpRequest, modeladmin: DynamoModelAdmin, j
     """Create and start a job that restores the objects of another job. The button is the confirmation."""
     if not may_undo(request, modeladmin, job):
         raise PermissionDenied
-    undoing = jobs.create_job(request, modeladmin, "restore", job.keys)
+    undoing = jobs.create_undo(request, modeladmin, job)
     _continue(site, request, modeladmin, undoing)
     return HttpResponseRedirect(f"{url_of(site, undoing)}#go-on")
 

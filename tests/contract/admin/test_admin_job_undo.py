@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import re
+import time
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from dynamo_single.admin.batch_actions import actions, confirmations
+from dynamo_single.admin.batch_actions import actions, confirmations, jobs
 from dynamo_single.admin.batch_actions.models import AdminJob
 from dynamo_single.clock import now
 from project.directory.models import Company, Person
@@ -65,6 +66,25 @@ def test_undo_restores_what_a_job_deleted(pages: Pages) -> None:
     answer = pages.post(path, {"undo": "yes"})
     assert "The job is done." in text_of(pages.get(str(answer["location"]).removeprefix("/admin/").partition("#")[0]))
     assert (Company.objects.count(), Person.objects.filter(company_id="c0").count()) == (3, 1)
+
+
+def test_undo_leaves_what_others_deleted_afterwards(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An object that was restored and deleted again was not deleted by the job."""
+    monkeypatch.setattr(jobs, "CLAIM_TIME", timedelta(0))
+    path = done(pages, begun(pages))
+    Company.deleted_objects.get(pk="c1").restore()
+    time.sleep(0.005)
+    Company.objects.get(pk="c1").delete()
+    done(pages, str(pages.post(path, {"undo": "yes"})["location"]).removeprefix("/admin/").partition("#")[0])
+    assert sorted(each.pk for each in Company.objects.all()) == ["c0", "c2"]
+
+
+def test_undo_leaves_what_the_job_could_not_delete(pages: Pages) -> None:
+    """Another user deleted it."""
+    path = failed(pages, ["c0", "Company 0", "no"])
+    Company.objects.filter(pk__in=["c0", "c1"]).delete()
+    done(pages, str(pages.post(path, {"undo": "yes"})["location"]).removeprefix("/admin/").partition("#")[0])
+    assert sorted(each.pk for each in Company.objects.all()) == ["c1", "c2"]
 
 
 def test_unfinished_jobs_have_no_undo(pages: Pages) -> None:
