@@ -97,7 +97,7 @@ class AdminJob(models.Model):
 
     def may_restore(self, obj: Any) -> bool:
         """Return whether the job that this one undoes deleted an object; true if this job undoes none."""
-        if self.deleted_until is None:
+        if self.deleted_from is None or self.deleted_until is None:
             return True
         moment = obj.deleted_at
         return isinstance(moment, datetime) and self.deleted_from <= moment <= self.deleted_until
