@@ -6,6 +6,8 @@ The functions write one object at a time, and must not depend on what is counted
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from asgiref.sync import sync_to_async
@@ -33,18 +35,19 @@ from dynamo_single.orm.query.queryset import QuerySet
 from dynamo_single.orm.requests.actions import ITEM_EXISTS, ITEM_MISSING, Put, Update, key_of
 from dynamo_single.orm.requests.compiler import compile_action
 from dynamo_single.orm.rollout import knowledge
-from dynamo_single.orm.schema import bindings, registry
+from dynamo_single.orm.schema import registry
 from dynamo_single.orm.schema.attributes import DecimalAttribute, IntegerAttribute, NumberAttribute
 from dynamo_single.orm.schema.keys.values import named
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.table import names
-from dynamo_single.table.flow import run
+from dynamo_single.table.flow import Flow, run
+from dynamo_single.table.lease import Lease
 from dynamo_single.table.request import Item
 from dynamo_single.table.table import get_table
 
 M = TypeVar("M", bound=Model)
 
-#: Between two requests, an item can expire or another process can create it; hardly ever twice.
+#: Between two requests, an item can expire, another process can create it, or the lease can end; hardly ever twice.
 _ATTEMPTS: Final = 3
 _NUMBERS: Final = (IntegerAttribute, NumberAttribute, DecimalAttribute)
 
@@ -76,18 +79,19 @@ async def _added(obj: M, numbers: tuple[str, ...], seen: M | None, at_most: int 
     for name in numbers:
         if getattr(obj, name) is None:
             raise InvalidValue(f"{model._meta.label}.{name} is None: set it to the number to add.")
-    await knowledge.ask(registry.layout_of(model))
-    item = item_of(obj)
+    if seen is not None and at_most is not None:
+        raise NotSupported("add() accepts seen or at_most, but not both: the number in seen already limits the sum.")
+    return await _by_present_state(obj, partial(_add, obj, numbers, seen, at_most))
+
+
+async def _add(obj: M, numbers: tuple[str, ...], seen: M | None, at_most: int | None, lease: Lease | None) -> M:
+    model, item = type(obj), item_of(obj)
     if seen is not None:
-        if at_most is not None:
-            raise NotSupported(
-                "add() accepts seen or at_most, but not both: the number in seen already limits the sum."
-            )
-        return await _sent(obj, _update(model, item, numbers, _as_seen(seen, numbers)))
+        return await _sent(obj, _update(model, item, numbers, _as_seen(seen, numbers)), lease)
     within = () if at_most is None else _within(obj, numbers, at_most)
     for _ in range(_ATTEMPTS):
         try:
-            return await _sent(obj, _update(model, item, numbers, join((_not_expired(model), *within))))
+            return await _sent(obj, _update(model, item, numbers, join((_not_expired(model), *within))), lease)
         except StaleObject as error:
             stored = error.__cause__.item if isinstance(error.__cause__, ConditionFailed) else None
             if within and stored is not None and matches(_not_expired(model), stored):
@@ -95,7 +99,7 @@ async def _added(obj: M, numbers: tuple[str, ...], seen: M | None, at_most: int 
             if registry.layout_of(model).expires is None:
                 raise
         try:
-            return await _sent(obj, Put(item, free_key_condition(model)))
+            return await _sent(obj, Put(item, free_key_condition(model)), lease)
         except StaleObject:
             continue
     raise StaleObject(f"{named(obj)} is being created and deleted repeatedly. Nothing was written. Try again.")
@@ -120,8 +124,7 @@ async def areplace(obj: M) -> M:
 async def _replaced(obj: M) -> M:
     model = type(obj)
     _check_alone(model)
-    await knowledge.ask(registry.layout_of(model))
-    return await _sent(obj, Put(item_of(obj)))
+    return await _by_present_state(obj, lambda lease: _sent(obj, Put(item_of(obj)), lease))
 
 
 def spread(obj: M, *numbers: str, over: str, shards: int) -> M:
@@ -246,14 +249,24 @@ def _as_seen(seen: Any, numbers: tuple[str, ...]) -> Condition:
     return join((ITEM_EXISTS, *(Stored(name, "=", (seen._stored[name],)) for name in stored)))
 
 
-async def _sent(obj: M, action: Put | Update) -> M:
+async def _by_present_state(obj: M, write: Callable[[Lease | None], Flow[M]]) -> M:
+    """Compose and send a write under a lease; begin again if the lease ends before the request, which then is not sent.
+
+    The lease is taken before the item is composed, so that no item is sent by a later state than it was composed by.
+    """
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return await write((await knowledge.binding_for(type(obj))).lease)
+        except BeginAgain:
+            knowledge.stale()
+    return await write((await knowledge.binding_for(type(obj))).lease)
+
+
+async def _sent(obj: M, action: Put | Update, lease: Lease | None) -> M:
     model = type(obj)
-    request = struct_replace(compile_action(action, returns_item=True), lease=bindings.binding_of(model).lease)
+    request = struct_replace(compile_action(action, returns_item=True), lease=lease)
     try:
         answer = await get_table(model._options.alias).ask(request)
-    except BeginAgain as error:
-        knowledge.stale()
-        raise StaleObject(f"{named(obj)}: {error}") from error
     except ConditionFailed as error:
         raise StaleObject(
             f"{named(obj)} has changed since it was read: another process counted, or deleted it. Nothing was written."

@@ -11,12 +11,16 @@ import pytest
 from msgspec import json
 from msgspec.structs import replace
 
+from dynamo_single import counters
 from dynamo_single.exceptions import AccessDenied
+from dynamo_single.orm.items.form import item_of
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.rollout import knowledge, presence, states
 from dynamo_single.table import Request, Table, intercept, lease
+from dynamo_single.table.flow import run
 from dynamo_single.testing import assert_requests
 from tests.catalog.clubs import Club
+from tests.catalog.models import Sample
 from tests.catalog.records import Slip
 from tests.catalog.servers import GameServer, GameTag
 from tests.contract.model.test_filled import FORM, LAYOUT, MIGRATED
@@ -169,6 +173,24 @@ def test_clear_outlasts_its_lease(served: Table, outlasted: list[str]) -> None:
     server.tags.clear()
     assert (outlasted.count("BatchWriteItem"), outlasted.count("DeleteItem")) == (1, 15)
     assert server.tags.count() == 0
+
+
+def test_addition_begins_again_when_its_lease_ends(served: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread has read a new state in between: the item is composed again, and not sent by the next lease."""
+    composed = []
+
+    def compose(obj: Any) -> Any:
+        composed.append(obj)
+        item = item_of(obj)
+        if len(composed) == 1:
+            change(served, synonyms={"later": "earlier"})
+            knowledge.stale()
+            run(knowledge.binding_for(Sample))
+        return item
+
+    monkeypatch.setattr(counters, "item_of", compose)
+    assert counters.add(Sample(sample_id="s", integer=1), "integer").integer == 1
+    assert len(composed) == 2
 
 
 def test_process_that_may_not_write_reads_each_second(
