@@ -69,7 +69,7 @@ class Presence:
 
         A process that ``is_blind`` never reads the state.
         """
-        with self._lock, suppress(ConditionFailed):
+        with self._lock:
             if self._written_at is not None and time.time() < self._written_at + REWRITTEN:
                 return
             self._write(table, {HEARD: -1, UNDER_WAY: -1, UNFENCED: int(is_blind)}, is_new=True)
