@@ -217,7 +217,7 @@ def test_repair_waits_until_every_process_knows(table: Table, clock: Any) -> Non
     assert not repair(finding)
     shard_record.grow(table, LAYOUT, 8, LATER)
     (finding,) = verify()
-    assert "from 2026-01-01T13:00:00Z on" in finding.text
+    assert "Repair it after 2026-01-01T13:00:00Z" in finding.text
     assert not repair(finding)
     clock.move(timedelta(hours=2))
     call_command("dynamo_verify", "--repair")
