@@ -28,6 +28,7 @@ from dynamo_single.orm.results import columns, objects
 from dynamo_single.orm.results.columns import Shape
 from dynamo_single.orm.results.computation import Dates
 from dynamo_single.orm.results.state import Asked, QueryState
+from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where.arguments import django_errors_translated, leaves_of, with_leaves_of
 
@@ -385,9 +386,9 @@ async def _updated(
         changed = await target.filter(_unchanged(state, scope, obj))._updated(values, pending)
         if not changed and not attempts:
             raise StaleObject(
-                f"Cannot update {obj._meta.label} {obj.pk!r}: other processes changed it {ATTEMPTS} times while the "
-                f"app computed its new values. The app wrote {written} objects, but not this object. Call update() "
-                "again."
+                f"Cannot update {secrecy.named(type(obj), obj.pk)}: other processes changed it {ATTEMPTS} times while "
+                f"the app computed its new values. The app wrote {written} objects, but not this object. Call "
+                "update() again."
             )
         if not changed:
             changed = await _updated(found.filter(pk=obj.pk), plain, aliases, pending, attempts - 1)

@@ -24,8 +24,8 @@ from dynamo_single.orm.query.async_methods import AsyncQuerySet
 from dynamo_single.orm.query.base import ObjectIterable, RowIterable
 from dynamo_single.orm.query.state import is_by_names, state_of
 from dynamo_single.orm.requests.compiler import compile_plan
-from dynamo_single.orm.schema import registry, secrecy
-from dynamo_single.orm.schema.keys.secret_values import MASK, lookups_in
+from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema.keys.secret_values import MASK
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.types import DynamoModel, M
 from dynamo_single.orm.where.arguments import django_errors_translated, identity_parts
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from dynamo_single.orm.results import columns as row_columns
     from dynamo_single.orm.results import computation, objects, pages, related, rows
     from dynamo_single.orm.results.columns import Columns, Shape
+    from dynamo_single.orm.where import secrets
 else:
     annotate = LazyModule("dynamo_single.orm.query.annotate")
     computation = LazyModule("dynamo_single.orm.results.computation")
@@ -48,6 +49,7 @@ else:
     interpreted = LazyModule("dynamo_single.orm.query.interpreted")
     interpreter = LazyModule("dynamo_single.orm.expressions.interpreter")
     related = LazyModule("dynamo_single.orm.results.related")
+    secrets = LazyModule("dynamo_single.orm.where.secrets")
     set_operations = LazyModule("dynamo_single.orm.query.set_operations")
     row_columns = LazyModule("dynamo_single.orm.results.columns")
     pages = LazyModule("dynamo_single.orm.results.pages")
@@ -178,9 +180,9 @@ class QuerySet(AsyncQuerySet[M]):
         label = self.model._meta.label
         if not found:
             raise self.model.DoesNotExist(
-                f"No {label} matches {_shown(self.model, args, kwargs)}.{identity_parts(self.model, kwargs)}"
+                f"No {label} matches {_shown(self, args, kwargs)}.{identity_parts(self.model, kwargs)}"
             )
-        raise self.model.MultipleObjectsReturned(f"More than one {label} matches {_shown(self.model, args, kwargs)}.")
+        raise self.model.MultipleObjectsReturned(f"More than one {label} matches {_shown(self, args, kwargs)}.")
 
     def in_bulk(self, id_list: object = None, *, field_name: str = "pk") -> dict[Any, M]:
         """The objects by ``pk``: one BatchGetItem for each hundred, in their order; by a unique attribute two.
@@ -529,9 +531,10 @@ def _is_of_rows(queryset: Any) -> bool:
     return bool(asked.columns is not None or asked.computation or queryset.query.annotations or asked.row_shape)
 
 
-def _shown(model: type[DynamoModel], args: Any, kwargs: Any) -> str:
-    values = {name: MASK if secrecy.lookup_hides(model, name) else shown(value) for name, value in kwargs.items()}
-    is_hidden = any(secrecy.lookup_hides(model, lookup) for each in args for lookup in lookups_in(each))
+def _shown(queryset: Any, args: Any, kwargs: Any) -> str:
+    model, query = queryset.model, queryset.query
+    values = {name: MASK if secrets.names_secret(model, query, name) else shown(kwargs[name]) for name in kwargs}
+    is_hidden = any(secrets.names_secret(model, query, each) for each in args)
     given = ", ".join(
         (
             *(("a condition on a secret",) if is_hidden else map(shown, args)),

@@ -40,6 +40,11 @@ def check(model: type[DynamoModel], query: Any, given: Iterable[object]) -> None
                 )
 
 
+def names_secret(model: type[DynamoModel], query: Any, given: object) -> bool:
+    """Return whether a name, a condition or an expression names a secret, as for ``check()``."""
+    return any(secrecy.hides(named, path) for named, path in _named(model, given, query))
+
+
 def _named(model: Any, given: Any, query: Any) -> Iterator[_Path]:
     """Yield the names with their models. Names in subqueries and joins belong to other models."""
     yield from _paths(model, given, query)

@@ -7,13 +7,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db.models import Exists, OuterRef, Q, Subquery, Value, Window
+from django.db.models import Exists, F, OuterRef, Q, Subquery, Value, Window
 from django.db.models.functions import Concat, Lower, Rank, Upper
 
-from dynamo_single.exceptions import DisallowedLookup
-from dynamo_single.testing import assert_requests
+from dynamo_single import models
+from dynamo_single.exceptions import DisallowedLookup, InvalidValue, StaleObject
+from dynamo_single.table import Request, Table
+from dynamo_single.testing import assert_requests, intercept
 from tests.catalog.models import Member, Ticket
 from tests.catalog.safes import Safe
+from tests.unit.declaring import declare, forgotten
 
 pytestmark = pytest.mark.usefixtures("table")
 
@@ -54,3 +57,34 @@ SECRETS: list[Callable[[Any], Any]] = [
 def test_expressions_name_no_secret_from_an_address(ask: Callable[[Any], Any]) -> None:
     with assert_requests([]), pytest.raises(DisallowedLookup):
         ask(Safe.objects.without_secrets().allow_in_memory())
+
+
+def test_stale_update_names_no_secret(table: Table) -> None:
+    """Another process changes the object each time that its new value was computed."""
+    with forgotten():
+        vaults: Any = declare(
+            "Vault",
+            ("VAULT#{code}", "#METADATA"),
+            code=models.UnicodeAttribute(secret=True),
+            weight=models.IntegerAttribute(),
+        ).objects
+        vaults.create(code="swordfish", weight=1)
+        key = {"pk": {"S": "VAULT#swordfish"}, "sk": {"S": "#METADATA"}}
+
+        def grow(operation: str, params: Any) -> None:
+            if operation == "UpdateItem" and "ADD" not in params["UpdateExpression"]:
+                values = {":one": {"N": "1"}}
+                asked = {"Key": key, "UpdateExpression": "ADD weight :one", "ExpressionAttributeValues": values}
+                table.send(Request("UpdateItem", asked))
+
+        found = vaults.filter(pk="swordfish").allow_in_memory().annotate(x=F("weight") * 2)
+        with intercept(grow), pytest.raises(StaleObject, match="with pk •••"):
+            found.update(weight=F("x"))
+
+
+@pytest.mark.parametrize("lookup", ["regex", "iregex"])
+def test_wrong_regular_expression_is_an_invalid_value(lookup: str) -> None:
+    """It may come from an address."""
+    Member.objects.create(email="a@x.org", name="a")
+    with pytest.raises(InvalidValue, match=f"The value of {lookup} is not a regular expression"):
+        list(Member.objects.allow_in_memory().filter(**{f"name__{lookup}": "("}))

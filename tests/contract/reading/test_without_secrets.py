@@ -210,6 +210,12 @@ def test_annotation_stands_for_attributes_of_others(table: Table, name: str) -> 
         locks.order_by("x")
 
 
+def test_error_masks_the_value_of_a_secret_annotation(table: Table) -> None:
+    safes = Safe.objects.allow_in_memory().annotate(x=Lower("text"))
+    with pytest.raises(Safe.DoesNotExist, match="matches x=•••"):
+        safes.get(x="swordfish")
+
+
 def test_other_side_of_secret_reference_is_refused(table: Table) -> None:
     with pytest.raises(DisallowedLookup, match="'safe__name'"):
         Safe.objects.without_secrets().allow_in_memory().filter(safe__name="Front")

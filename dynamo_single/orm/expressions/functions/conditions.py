@@ -17,7 +17,7 @@ from django.db.models.fields import json
 from django.db.models.sql import Query
 from django.db.models.sql.where import AND, OR, NothingNode, WhereNode
 
-from dynamo_single.exceptions import NotSupported
+from dynamo_single.exceptions import InvalidValue, NotSupported
 from dynamo_single.orm.conditions.comparing import ORDERINGS, hashable, is_equal, is_ordered
 from dynamo_single.orm.expressions.evaluation import evaluate
 from dynamo_single.orm.expressions.functions import subqueries
@@ -183,7 +183,13 @@ def _includes(document: Any, part: Any) -> bool:
 
 def _matches(flags: int) -> Callable[[Any, Any], Truth]:
     def matched(value: Any, pattern: Any) -> Truth:
-        return None if pattern is None else re.search(as_text(pattern), as_text(value), flags) is not None
+        if pattern is None:
+            return None
+        try:
+            return re.search(as_text(pattern), as_text(value), flags) is not None
+        except re.error as error:
+            # The pattern may come from an address, or be a secret.
+            raise InvalidValue(f"The value of {'i' * bool(flags)}regex is not a regular expression.") from error
 
     return matched
 
