@@ -326,6 +326,6 @@ def test_a_thousand_keys_are_read_in_batches() -> None:
 def test_a_value_of_another_kind_is_told_by_name() -> None:
     """Lookups refuse what the attribute would refuse to store."""
     for conditions in ({"token": 5}, {"moment__gt": "zz"}, {"integer": "x"}):
-        with pytest.raises(InvalidValue, match=rf"^{next(iter(conditions)).partition('__')[0]} takes"):
+        with pytest.raises(InvalidValue, match=rf"^{next(iter(conditions)).partition('__')[0]} must be"):
             Sample.objects.filter(**conditions)
     assert found(token=str(uuid.uuid4())) == []
