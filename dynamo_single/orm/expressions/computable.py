@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import Aggregate, F, Func, Lookup, Q, Subquery, When, Window
-from django.db.models.expressions import Col, ExpressionList, OrderBy, Ref, WindowFrame
+from django.db.models.expressions import Col, ColPairs, ExpressionList, OrderBy, Ref, WindowFrame
 from django.db.models.fields import json
 from django.db.models.sql import Query
 from django.db.models.sql.where import WhereNode
@@ -67,6 +67,9 @@ def check(model: type[DynamoModel], expressions: Iterable[Expression | None], *,
         if isinstance(each, Col):
             if not may_join and not is_own(model, each):
                 compared_field(model, each)
+            continue
+        if isinstance(each, ColPairs):
+            # Django's prefetch of a foreign key compares it with keys, by which the planner reads.
             continue
         _check_class(each)
         if isinstance(each, Aggregate) and _is_of_window(each):

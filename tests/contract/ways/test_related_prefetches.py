@@ -37,6 +37,12 @@ PREFETCHES: dict[str, Callable[[Shop], Any]] = {
     ),
     "sliced for each": lambda shop: opened(shop, shop.all(shop.Order).order_by("-placed")[:1]),
     "over a relation": lambda shop: opened(shop, shop.all(shop.Order).filter(customer__city="Rome")),
+    "references by a computed condition": lambda shop: sorted(
+        (each.pk, each.found and each.found.pk)
+        for each in mem(shop.all(shop.Order)).prefetch_related(
+            Prefetch("customer", queryset=mem(shop.all(shop.Customer)).filter(email__endswith=".org"), to_attr="found")
+        )
+    ),
     "of three levels": in_lines,
     "tags": lambda shop: opened(shop, shop.all(shop.Tag).filter(name="sale"), "tags", "Product"),
     "tags in order": lambda shop: opened(shop, shop.all(shop.Tag).order_by("-name"), "tags", "Product"),
