@@ -33,7 +33,9 @@ run: install ## start the demo: engine, table, data, a superuser and the web ser
 # Most of their time goes to processes that they start, or that race and are killed: projects, servers, benchmarks.
 LONG := tests/benchmarks/test_benchmarks.py tests/helpdesk tests/upstream tests/protocol tests/contract/isolation \
 	tests/contract/robustness tests/contract/adoption/test_companion_killed.py \
-	tests/contract/adoption/test_companion_processes.py tests/contract/table/test_deadlines.py \
+	tests/contract/adoption/test_companion_processes.py tests/contract/adoption/test_inspected_classes.py \
+	tests/contract/adoption/test_inspected_designs.py tests/contract/adoption/test_inspected_random.py \
+	tests/contract/demo tests/contract/table/test_deadlines.py \
 	tests/contract/table/test_engines.py tests/contract/table/test_stopped_processes.py \
 	tests/contract/accounts/test_accounts_own_app.py tests/contract/admin/test_admin_mixed.py \
 	tests/contract/backend/test_backend_commands.py tests/contract/commands/test_demo.py \
