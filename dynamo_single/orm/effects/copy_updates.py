@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dynamo_single.exceptions import (
+    BeginAgain,
     CopiesDue,
     DynamoSingleError,
     NoAccessPattern,
@@ -310,8 +311,10 @@ class CopyUpdates(Effect):
                         )
                     except _HolderChanged:
                         again = True
-                    except SourceChanged:
-                        return  # another process changed the source, and updates the copies
+                    except SourceChanged as error:
+                        if not isinstance(error.__cause__, BeginAgain):
+                            return  # another process changed the source, and updates the copies
+                        again = True  # the lease has ended
             if not again:
                 return
         raise SourceChanged(f"The copies in {group.holder._meta.label} are changed by others all the time.")

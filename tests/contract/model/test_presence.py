@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from dynamo_single import counters
 from dynamo_single.exceptions import AccessDenied
+from dynamo_single.orm.effects import send
 from dynamo_single.orm.items.form import item_of
 from dynamo_single.orm.requests.compiler import item_key
 from dynamo_single.orm.rollout import knowledge, presence, states
@@ -22,7 +23,7 @@ from dynamo_single.testing import assert_requests
 from tests.catalog.clubs import Club
 from tests.catalog.models import Sample
 from tests.catalog.records import Slip
-from tests.catalog.servers import GameServer, GameTag
+from tests.catalog.servers import GameMember, GamePlayer, GameServer, GameTag
 from tests.contract.model.test_filled import FORM, LAYOUT, MIGRATED
 
 #: The requests of a process before its first one: register, read the state, and report its revision.
@@ -173,6 +174,27 @@ def test_clear_outlasts_its_lease(served: Table, outlasted: list[str]) -> None:
     server.tags.clear()
     assert (outlasted.count("BatchWriteItem"), outlasted.count("DeleteItem")) == (1, 15)
     assert server.tags.count() == 0
+
+
+def test_copies_are_written_although_the_lease_ends(served: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread reads a new state before a batch of copies: it had counted as a change of the source."""
+    player = GamePlayer.objects.create(player_id="p", username="john")
+    GameMember.objects.bulk_create([GameMember(server_id=f"{number:03}", player=player) for number in range(120)])
+    original, ended = send.send_actions, []
+
+    async def send_late(alias: str, actions: Any, **given: Any) -> Any:
+        if len(actions) > 1 and not ended:
+            ended.append(given["lease"])
+            change(served, synonyms={"later": "earlier"})
+            knowledge.stale()
+            await knowledge.binding_for(GamePlayer)
+        return await original(alias, actions, **given)
+
+    monkeypatch.setattr(send, "send_actions", send_late)
+    player.username = "jack"
+    player.save()
+    assert ended[0].is_closed
+    assert {each.username for each in GameMember.objects.filter(player="p")} == {"jack"}
 
 
 def test_addition_begins_again_when_its_lease_ends(served: Table, monkeypatch: pytest.MonkeyPatch) -> None:
