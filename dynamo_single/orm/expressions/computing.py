@@ -111,8 +111,11 @@ def _grouped(found: Interpretation, rows: list[Scope], orders: Sequence[Expressi
     if not found.is_grouped:
         return rows
     keys = [query.resolve_ref(each) if isinstance(each, str) else each for each in query.group_by]
-    # As in SQL, the attributes of the order also divide the groups.
-    keys += [column for order in orders for column in order.get_group_by_cols()]
+    # As in SQL, what is selected, compared and ordered beside the aggregates also divides the groups.
+    named = {getattr(each, "refs", each) for each in query.group_by}
+    annotations = [each for alias, each in query.annotation_select.items() if named.isdisjoint((alias, each))]
+    beside = [*query.select, *annotations, found.having, *orders]
+    keys += [column for each in beside if each is not None for column in each.get_group_by_cols()]
     groups: dict[object, list[Scope]] = {}
     for each in rows:
         groups.setdefault(hashable([evaluate(key, each) for key in keys]), []).append(each)

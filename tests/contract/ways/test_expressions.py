@@ -208,6 +208,9 @@ QUERIES: dict[str, Callable[[Shop], Any]] = {
     "distinct rows in the order of another column": lambda s: list(
         mem(s.all(s.Order)).alias(x=F("total") + 1).order_by("x").values_list("status").distinct()
     ),
+    "groups that a later annotation divides": lambda s: sorted(
+        mem(s.all(s.Order)).order_by().values("status").annotate(n=Count("pk")).annotate(x=F("total") + 1).values_list()
+    ),
     "distinct values of a reference that is a part of the key": lambda s: sorted(
         mem(s.all(s.Line)).order_by().values_list("order__status", "number").distinct()
     ),
