@@ -21,12 +21,12 @@ SECOND = (
 )  # fmt: skip
 LINES = (
     "Good morning!",
-    "Has anybody tried this before?",
+    "Has anyone tried this before?",
     "Yes, last week. It took me three attempts.",
     "I can show you on Saturday.",
     "Thank you, that helped a lot.",
     "Where did you find it?",
-    "In the small shop by the station. They have more than one would think.",
+    "In the small shop by the station. They have more than you would expect.",
     "Count me in.",
     "I will be ten minutes late.",
     "That is a very good question, and I do not know the answer.",

@@ -197,7 +197,7 @@ def _check_given(parts: Sequence[KeyPart], constraints: Constraints, key: Access
             f"the query filters {compared[0]} by {lookup!r}; its partition {key.partition.source!r} needs the "
             "exact value"
         )
-    raise UnsuitableKey(f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not given")
+    raise UnsuitableKey(f"the query does not set {' and '.join(missing)}")
 
 
 def _check_condition(given: IndexCondition, condition: Condition, query: Query, constraints: Constraints) -> None:

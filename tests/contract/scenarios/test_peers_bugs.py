@@ -415,7 +415,9 @@ def test_a_part_that_is_missing_is_not_named() -> None:
     """ElectroDB 406: a query names the key and its missing parts; a write names the attribute of the primary key."""
     with pytest.raises(NoAccessPattern) as raised:
         list(Meeting.objects.filter(status="held"))
-    assert "by_team (gs1) 'TEAM#{team}' / '{status}#{starts_at}#{meeting_id}': team is not given." in str(raised.value)
+    assert "by_team (gs1) 'TEAM#{team}' / '{status}#{starts_at}#{meeting_id}': the query does not set team." in str(
+        raised.value
+    )
     with pytest.raises(EmptyKeyPart, match="meeting_id"):
         Meeting.objects.create(meeting_id="", team="t")
     with pytest.raises(InvalidValue, match="meeting_id"):

@@ -19,8 +19,8 @@ def test_the_whole_message() -> None:
     assert str(caught.value) == "\n".join(
         [
             "directory.Person: no key supports filter(name='Mike').",
-            "  primary 'COMPANY#{company_id}' / 'PEOPLE#{person_id}': company_id is not given.",
-            "  by_id (gs1) 'PERSON#{person_id}' / '#METADATA': person_id is not given.",
+            "  primary 'COMPANY#{company_id}' / 'PEOPLE#{person_id}': the query does not set company_id.",
+            "  by_id (gs1) 'PERSON#{person_id}' / '#METADATA': the query does not set person_id.",
             "To fix this, do one of the following:",
             "  - filter by one of the keys above",
             "  - add a key to Person.Keys: by_name = "
@@ -33,7 +33,7 @@ def test_the_whole_message() -> None:
 
 
 REASONS = [
-    (PERSON, {}, (), {}, "primary", "company_id is not given"),
+    (PERSON, {}, (), {}, "primary", "the query does not set company_id"),
     (PERSON, {"company_id__startswith": "1"}, (), {}, "primary", "the query filters company_id by 'startswith'"),
     (
         EVENT,

@@ -25,7 +25,7 @@ def test_a_query_is_explained_completely() -> None:
             "  filter    name='Mike', deleted_at__isnull=True (discarded items are read and charged, too)",
             "  order     -person_id: as the sort key, read backwards",
             "  requests  1, and one more for each further page of 1 MB that is read",
-            "  not used  by_id (gs1) 'PERSON#{person_id}' / '#METADATA': person_id is not given.",
+            "  not used  by_id (gs1) 'PERSON#{person_id}' / '#METADATA': the query does not set person_id.",
             "  sends     Query",
             "              KeyConditionExpression: #a0 = :v0 AND #a1 BETWEEN :v1 AND :v2",
             "              FilterExpression: #a2 = :v3 AND (attribute_not_exists(#a3) OR #a3 = :v4)",
