@@ -19,9 +19,9 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import models
-from dynamo_single.admin.labels import ModelLabel
 from dynamo_single.conf import alias_of_own_models, table_settings
 from dynamo_single.exceptions import ConfigurationError
+from dynamo_single.orm.schema.attributes.references import ModelLabel
 from dynamo_single.orm.where.arguments import with_leaves_of
 from dynamo_single.table.names import LOG_OF_OBJECT
 

@@ -8,8 +8,8 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from dynamo_single import clock, models
-from dynamo_single.admin.labels import ModelLabel
 from dynamo_single.conf import alias_of_own_models
+from dynamo_single.orm.schema.attributes.references import ModelLabel
 
 #: The seconds for which a user can resume a job.
 LIFETIME = 24 * 60 * 60

@@ -173,6 +173,12 @@ class ContentTypeId(int):
         return (ContentTypeId, (self.label,))
 
 
+class ModelLabel(UnicodeAttribute[Null]):
+    """The label of a model as text, which ``RenameModel`` replaces."""
+
+    holds_labels = True
+
+
 class ContentTypeAttribute(Attribute[int, Null]):
     """The ``id`` of a content type, stored as the label ``app_label.model``: how a reference to one is stored.
 
