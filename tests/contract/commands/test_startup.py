@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
     ("url", "message"),
     [
         ("postgres://127.0.0.1/single-table", "DYNAMO_SINGLE['default']: the URL must begin with dynamodb://"),
-        ("dynamodb://127.0.0.1:8001/", "DYNAMO_SINGLE['default']: the URL names no table"),
+        ("dynamodb://127.0.0.1:8001/", "DYNAMO_SINGLE['default']: the URL does not name a table"),
         ("dynamodb:///single-table", "DYNAMO_SINGLE['default']: the URL does not name a region"),
         ("dynamodb:///single-table?region=eu-west-1&idx=1", "unknown query parameter 'idx'"),
     ],
