@@ -168,6 +168,14 @@ def test_metrics_add_up(spans: InMemorySpanExporter) -> None:
     )
 
 
+def test_request_is_not_described_without_sentry(monkeypatch: pytest.MonkeyPatch) -> None:
+    described: list[Any] = []
+    monkeypatch.setattr("dynamo_single.contrib.observability.breadcrumbs.describe", described.append)
+    monkeypatch.setattr(sentry_sdk, "is_initialized", lambda: False)
+    Company.objects.filter(pk="c").first()
+    assert described == []
+
+
 def test_sentry_has_breadcrumbs_without_values() -> None:
     events: list[Any] = []
     sentry_sdk.init(dsn="http://fake@127.0.0.1:1/1", before_send=lambda event, hint: events.append(event))

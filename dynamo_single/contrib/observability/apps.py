@@ -22,4 +22,4 @@ class ObservabilityConfig(AppConfig):
         if find_spec("sentry_sdk") is not None:
             from dynamo_single.contrib.observability import breadcrumbs
 
-            observe(breadcrumbs.report)
+            observe(breadcrumbs.report, breadcrumbs.is_wanted)

@@ -8,6 +8,11 @@ from dynamo_single.contrib.observability.described import describe
 from dynamo_single.table.redirects import SentRequest
 
 
+def is_wanted() -> bool:
+    """Return whether the project has configured Sentry in this process; releases before 2.0 do not tell."""
+    return bool(sentry_sdk.is_initialized()) if hasattr(sentry_sdk, "is_initialized") else True
+
+
 def report(sent: SentRequest) -> None:
     """Add a breadcrumb. Without a Sentry client, Sentry discards it."""
     found = describe(sent)
