@@ -35,12 +35,11 @@ LONG := tests/benchmarks/test_benchmarks.py tests/helpdesk tests/upstream tests/
 	tests/contract/robustness tests/contract/adoption/test_companion_killed.py \
 	tests/contract/adoption/test_companion_processes.py tests/contract/adoption/test_inspected_classes.py \
 	tests/contract/adoption/test_inspected_designs.py tests/contract/adoption/test_inspected_random.py \
-	tests/contract/demo tests/contract/table/test_deadlines.py \
-	tests/contract/table/test_engines.py tests/contract/table/test_stopped_processes.py \
+	tests/contract/demo tests/contract/table/test_deadlines.py tests/contract/table/test_engines.py \
+	tests/contract/table/test_stopped_processes.py \
 	tests/contract/accounts/test_accounts_own_app.py tests/contract/admin/test_admin_mixed.py \
 	tests/contract/backend/test_backend_commands.py tests/contract/commands/test_demo.py \
-	tests/contract/commands/test_startproject.py tests/contract/commands/test_startup.py \
-	tests/contract/commands/test_startup_models.py \
+	tests/contract/commands/test_startproject.py tests/contract/commands/test_startup_models.py \
 	tests/contract/item_migrations/test_killed.py tests/contract/item_migrations/test_stopped_code.py \
 	tests/contract/sql_import/test_interrupted.py
 
