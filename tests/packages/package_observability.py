@@ -39,6 +39,7 @@ def _providers() -> None:
     provider.add_span_processor(SimpleSpanProcessor(_EXPORTER))
     trace.set_tracer_provider(provider)
     metrics.set_meter_provider(MeterProvider([_READER]))
+    time.sleep(telemetry.LOOK_EVERY)  # requests before may have found none
 
 
 @pytest.fixture
