@@ -345,7 +345,10 @@ _shaped: Final[dict[str, ShapedTable]] = {}
 def translator_of(table_name: str) -> Translator | None:
     """Return the translator of a table by its name; ``None`` if it uses the app's own names."""
     found = _shaped.get(table_name)
-    return None if found is None else found.translator
+    # Former settings, or another place, may have had a table of the same name.
+    if found is None or any(each.name == table_name and each.settings.shape.is_own for each in [*_tables.values()]):
+        return None
+    return found.translator
 
 
 class _WithCompanion(Table):

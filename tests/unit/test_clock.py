@@ -65,6 +65,8 @@ MAY_ASK = {
     ("dynamo_single/contrib/tasks/worker.py", "time.monotonic"),
     # When a span ended, which other services compare with their spans.
     ("dynamo_single/contrib/observability/telemetry.py", "time.time_ns"),
+    # When it last looked for a provider.
+    ("dynamo_single/contrib/observability/telemetry.py", "time.monotonic"),
     # The end of a lease, and the server's response about its clock.
     ("dynamo_single/table/lease.py", "time.monotonic"),
     ("dynamo_single/orm/rollout/tolerance.py", "time.monotonic"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, cast
 
@@ -24,7 +24,7 @@ from dynamo_single.orm.query.async_methods import AsyncQuerySet
 from dynamo_single.orm.query.base import ObjectIterable, RowIterable
 from dynamo_single.orm.query.state import is_by_names, state_of
 from dynamo_single.orm.requests.compiler import compile_plan
-from dynamo_single.orm.schema import registry
+from dynamo_single.orm.schema import registry, secrecy
 from dynamo_single.orm.schema.keys.secret_values import MASK
 from dynamo_single.orm.schema.keys.values import shown
 from dynamo_single.orm.schema.types import DynamoModel, M
@@ -533,7 +533,9 @@ def _is_of_rows(queryset: Any) -> bool:
 
 def _shown(queryset: Any, args: Any, kwargs: Any) -> str:
     model, query = queryset.model, queryset.query
-    values = {name: MASK if secrets.names_secret(model, query, name) else shown(kwargs[name]) for name in kwargs}
+    # A name that is no annotation is an attribute's, for which a first get imports nothing.
+    hides = partial(secrets.names_secret, model, query) if query.annotations else partial(secrecy.lookup_hides, model)
+    values = {name: MASK if hides(name) else shown(value) for name, value in kwargs.items()}
     is_hidden = any(secrets.names_secret(model, query, each) for each in args)
     given = ", ".join(
         (

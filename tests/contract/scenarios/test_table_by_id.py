@@ -288,7 +288,9 @@ def test_records_that_something_else_has_written_are_reported_by_their_model(goo
         call_command("dynamo_verify", "--alias", "products", stdout=out)
     (line,) = out.getvalue().splitlines()
     assert line.startswith(f"record without type: {OLD} ")
-    assert line.endswith("It has no itemType, so that no list has it, and by its id it is a record of catalog.Goods.")
+    assert line.endswith(
+        "It does not have an itemType, so lists do not contain it. By its id, it is a record of catalog.Goods."
+    )
 
 
 def test_one_with_a_unique_value_takes_a_second_rebuild(goods: Any, kept: Table) -> None:

@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import AsyncClient, Client, RequestFactory, override_settings
+from msgspec.structs import replace
 
+from dynamo_single.conf.shapes import BY_ID
 from dynamo_single.exceptions import ConfigurationError
 from dynamo_single.middleware import RequestCostMiddleware
 from dynamo_single.sessions import SessionStore, key_hash
 from dynamo_single.table import Table, get_table
+from dynamo_single.table.table import table_at, translator_of
 from project.directory.models import Company, Person
 from tests.contract.sessions.former import as_former
 
@@ -264,3 +267,9 @@ def test_wrong_settings_are_refused_at_once() -> None:
     """Invalid settings raise an error when the middleware is created."""
     with override_settings(DYNAMO_SINGLE_COSTS={"WARN_REQUESTS": 0}), pytest.raises(ConfigurationError):
         RequestCostMiddleware(lambda request: HttpResponse(""))
+
+
+def test_key_is_read_by_the_table_in_use_and_not_by_a_former_one_of_its_name(table: Table) -> None:
+    """Former settings, or another region, may have had other keys."""
+    table_at(replace(table.settings, shape=BY_ID))
+    assert translator_of(table.name) is None
