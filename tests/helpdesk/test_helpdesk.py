@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,13 @@ class Desk:
         with (
             (self.folder / "server.log").open("w") as log,
             subprocess.Popen(  # noqa: S603 - a fixed command line
-                command, cwd=self.folder, env=self.environment, stdout=log, stderr=subprocess.STDOUT
+                command,
+                cwd=self.folder,
+                env=self.environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                # A shell's background job ignores SIGINT, and so would the server, for ever.
+                preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
             ) as server,
         ):
             try:
@@ -78,6 +85,11 @@ class Desk:
                 yield Api(f"http://{address}")
             finally:
                 server.send_signal(signal.SIGINT)
+                try:
+                    server.wait(timeout=60)
+                except subprocess.TimeoutExpired:
+                    server.kill()
+                    raise
 
 
 class Api:

@@ -16,7 +16,7 @@ from django.db.models import query as django_query
 from django.db.models.expressions import Col, ResolvedOuterRef
 from msgspec.structs import replace
 
-from dynamo_single.exceptions import NotSupported, StaleObject
+from dynamo_single.exceptions import InvalidValue, NotSupported, StaleObject
 from dynamo_single.orm.conditions.wording import COMPUTE_IN_PYTHON
 from dynamo_single.orm.expressions import computable, interpreter
 from dynamo_single.orm.expressions.nested import columns_beside, columns_in, within
@@ -31,6 +31,7 @@ from dynamo_single.orm.results.state import Asked, QueryState
 from dynamo_single.orm.schema import secrecy
 from dynamo_single.orm.schema.types import DynamoModel
 from dynamo_single.orm.where.arguments import django_errors_translated, leaves_of, with_leaves_of
+from dynamo_single.orm.where.secrets import names_secret
 
 Q = TypeVar("Q", bound=models.QuerySet[Any])
 
@@ -366,7 +367,18 @@ async def update(
     aliases = {f"computed_{name}": each for name, each in given.items() if hasattr(each, "resolve_expression")}
     found = annotate(queryset, (), aliases, select=True, refusal=refusal)
     plain = {name: each for name, each in given.items() if f"computed_{name}" not in aliases}
-    return await _updated(found, plain, tuple(aliases), pending, ATTEMPTS)
+    try:
+        return await _updated(found, plain, tuple(aliases), pending, ATTEMPTS)
+    except InvalidValue:
+        model, query = queryset.model, queryset.query
+        hidden = [name for name in given if f"computed_{name}" in aliases and names_secret(model, query, given[name])]
+        if not hidden:
+            raise
+    # Raised here, the error does not carry the one that shows the value.
+    raise InvalidValue(
+        f"{model._meta.label}: update() cannot store the value of a secret in {', '.join(hidden)}, which is not shown. "
+        "Objects before this one were updated. Compute a value that the attribute accepts."
+    )
 
 
 async def _updated(

@@ -18,7 +18,7 @@ from rest_framework import filters, renderers, routers, serializers, viewsets
 
 from accounts.models import User
 from dynamo_single import models
-from dynamo_single.exceptions import DisallowedLookup, NotSupported
+from dynamo_single.exceptions import DisallowedLookup, InvalidValue, NotSupported
 from dynamo_single.table import Table
 from dynamo_single.testing import assert_requests
 from tests.catalog.safes import FOLLOWING, INSIDE, VALUES, Lock, Safe, told
@@ -214,6 +214,17 @@ def test_error_masks_the_value_of_a_secret_annotation(table: Table) -> None:
     safes = Safe.objects.allow_in_memory().annotate(x=Lower("text"))
     with pytest.raises(Safe.DoesNotExist, match="matches x=•••"):
         safes.get(x="swordfish")
+
+
+def test_error_of_computed_update_does_not_show_a_secret(table: Table) -> None:
+    """Neither does the error before it, which tools for errors print too."""
+    Safe.objects.create(safe_id="s", name="Front", integer=814281)
+    with pytest.raises(InvalidValue, match="cannot store the value of a secret in name") as caught:
+        Safe.objects.filter(pk="s").allow_in_memory().update(name=F("integer") + 1)
+    errors: list[BaseException] = [caught.value]
+    while (before := errors[-1].__context__) is not None:
+        errors.append(before)
+    assert [each for each in errors if "81428" in str(each)] == []
 
 
 def test_other_side_of_secret_reference_is_refused(table: Table) -> None:
