@@ -118,7 +118,9 @@ def followed(model: Any, steps: list[tuple[str, Mapping[str, Any]]], *, in_block
             except Exception as error:
                 said = f"{type(error).__name__}: {error}"
             requests = [(each.operation, unrepeated(dict(each.params))) for each in sent]
-            state = {} if obj is None else {name: value for name, value in vars(obj).items() if name != "_state"}
+            # The item of an object is bytes until it is used, in an order that the engine chooses each time.
+            state = {} if obj is None else {**vars(obj), "_stored": obj._stored}
+            state.pop("_state", None)
             found.append((step, said, requests, repr(in_order(state))))
     return found
 
