@@ -1,8 +1,8 @@
 """Filters and searches of a list over relations: ``company__name``, ``people__name``, ``tags__word``.
 
 The related objects are read first, up to the list's bound, and the list is filtered by their keys. Keys, the rows in
-memory and a scan then serve these keys like any other condition. If more related objects match, a scan reads those of
-each row that it finds.
+memory and a scan then serve these keys like any other condition. If more related objects match, a scan reads the
+related objects of each row.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ _READ: Final = "_dynamo_single_related"
 #: The mark of a request whose search leaves the related objects out.
 _LEFT_OUT: Final = "_dynamo_single_own_search"
 
-
 #: The conditions of a queryset on related objects, and whether each is negated.
 Conditions = tuple[tuple[bool, Q], ...]
 
@@ -61,7 +60,7 @@ def include_search(request: HttpRequest) -> bool:
 
 
 def warn_of_search(request: HttpRequest, model_admin: Any, names: Sequence[str]) -> None:
-    """Add the message of what the search leaves out, if it does."""
+    """Add a message that names the search fields that are left out, if there are any."""
     if request.__dict__.get(_LEFT_OUT):
         model = model_admin.model
         outside = [_column(model, name) for name in names if is_outside(model, name)]
@@ -75,7 +74,7 @@ def _column(model: Any, name: str) -> str:
 
 
 def search_fields(request: HttpRequest, model: Any, names: Sequence[str]) -> list[str]:
-    """Return the search fields of a request, without those that ``leave_out_search()`` has left out."""
+    """Return the search fields of a request; after ``leave_out_search()``, only the list's own attributes."""
     is_left_out = request.__dict__.get(_LEFT_OUT)
     return [name for name in names if not is_left_out or not is_outside(model, name)]
 
@@ -94,7 +93,7 @@ def too_many_text(model_admin: Any, what: str) -> str:
 
 
 def resolved(request: HttpRequest, model_admin: Any, queryset: Any) -> Any:
-    """Return a queryset with the keys of the related objects in the place of conditions on them.
+    """Return a queryset that filters by the keys of the related objects instead of conditions on them.
 
     Sends the requests of each relation once for each condition of a request. Returns the queryset itself without such
     conditions, or if the list has no bound. Raises ``TooManyRelated`` for more keys than the bound.
@@ -148,7 +147,7 @@ def leads_to_several(model: Any, conditions: Conditions) -> bool:
 
 
 def _asking(queryset: Any, conditions: Conditions, limit: int) -> Any:
-    """Return a queryset of all rows that meet conditions on related objects, of which it reads up to the bound."""
+    """Return a queryset of all rows with conditions on related objects; it reads up to ``limit`` of these objects."""
     asked = replace(queryset._asked, inside=conditions, in_memory=limit, cached_lists=None)
     return queryset.model._base_manager.all()._asking(asked)
 
@@ -216,6 +215,6 @@ class RelatedValues:
 def _value(obj: Model, name: str) -> Any:
     if name == "pk":
         return obj.pk
-    # What follows a reference without a step is the name of its key.
+    # Without a step, the rest of the path is the name of the reference's key.
     field: Any = obj._meta.get_field(name.partition("__")[0])
     return getattr(obj, field.attname)

@@ -9,7 +9,7 @@ from dynamo_single.table.redirects import SentRequest
 
 
 def is_wanted() -> bool:
-    """Return whether the project has configured Sentry in this process; releases before 2.0 do not tell."""
+    """Return whether the project has configured Sentry in this process; ``True`` for Sentry before 2.0."""
     return bool(sentry_sdk.is_initialized()) if hasattr(sentry_sdk, "is_initialized") else True
 
 
